@@ -1,5 +1,5 @@
 .PHONY: run devnet test generate build help
-.PHONY: test-all rest check unit vet staticcheck race long addable deletable chainable
+.PHONY: test-all rest check unit vet packages staticcheck race long addable deletable chainable
 .PHONY: tools release bench soak mutants vectors contract contracts interop
 
 .DEFAULT_GOAL := help
@@ -38,7 +38,7 @@ help: ## list the targets
 
 test-all: test rest ## everything CI checks: make test, then make rest
 
-rest: staticcheck race long addable deletable chainable ## what make test leaves out
+rest: packages staticcheck race long addable deletable chainable ## what make test leaves out
 
 # The compiler, the linker and the linters are quicker where they collect garbage seldom. The tests collect it as usual.
 unit vet staticcheck race: export GOGC := 400
@@ -53,7 +53,8 @@ raced := ./cmd/gateway ./cmd/soak ./cmd/internal/child \
 	$(addprefix ./shared/,cctp safego integrator jsonfile cache rpc status) ./v3/client/send
 
 # Long tests of the other packages.
-long := ./cmd/devnet/... ./v3 ./gateway/site ./gateway/admin ./v3/client ./shared/testkit/pages ./cmd/bench
+long := ./cmd/devnet/... ./v3 ./gateway/site ./shared/testkit/pages ./gateway/admin ./v3/client ./cmd/bench \
+	./shared/testkit/npm
 
 check: ## check format and go.mod
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
@@ -65,6 +66,10 @@ unit: ## vet and run the tests that are not long
 
 vet: ## vet every package, those without tests too
 	go vet ./...
+
+# The raced tests need none of them, so that nobody waits. If this fails, the long tests do it again, and say so.
+packages: ## download the npm packages of the long tests, in the background
+	@go test -count=1 -run '^TestPackages$$' ./shared/testkit/npm >/dev/null 2>&1 &
 
 staticcheck: ## run staticcheck
 	go tool staticcheck ./...
@@ -98,7 +103,7 @@ tools: ## install what the tests need, if run as root
 ##@ A release
 
 # The first time it also builds goreleaser and go-licenses.
-release: export VERSION = $(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' v3/client/package.json)
+release: export VERSION = $(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' v3/client/npm/package.json)
 release: export COMMIT_TIME = $(shell git log -1 --format=%ct)
 release: export COMMIT_DATE = $(shell git log -1 --format=%cI)
 release: export GOFLAGS :=

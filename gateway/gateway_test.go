@@ -3,12 +3,22 @@ package gateway_test
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
@@ -16,28 +26,94 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
 )
+
+const (
+	somebody = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	private  = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+
+	someQuote = "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369"
+	goodQuote = someQuote + "&recipient=" + somebody
+
+	// Integrators of golden.Core: one in good standing, one switched off, one that is
+	// not registered.
+	partner      = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+	inactive     = "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"
+	unregistered = "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"
+)
+
+// overheard notes what the core answered last, and until when it was asked to.
+type overheard struct {
+	wire.Quoter
+	quote    atomic.Pointer[quote.Quote]
+	deadline atomic.Pointer[time.Time]
+}
+
+func (o *overheard) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+	q, err := o.Quoter.Quote(ctx, req)
+	o.quote.Store(q)
+	deadline, _ := ctx.Deadline()
+	o.deadline.Store(&deadline)
+	return q, err
+}
+
+// core is that of the versions which all tests share.
+var core overheard
 
 // modules are the real versions. Their pages and documents take long to make, so that all tests share them.
 func modules() []web.Module { return slices.Clone(shared()) }
 
-var shared = sync.OnceValue(func() []web.Module { return gateway.Modules(golden.Core()) })
+var shared = sync.OnceValue(func() []web.Module {
+	service := golden.Core()
+	core.Quoter = service.Engine
+	service.Engine = &core
+	return gateway.Modules(service)
+})
 
-// newGateway serves the real versions without a limit.
-func newGateway(t testing.TB) *gateway.Gateway {
-	t.Helper()
-	return mount(t, setup{Config: gateway.Config{LegacyHosts: []string{"legacy.example"}}})
+// current is the module of the current version.
+func current() web.Module {
+	all := modules()
+	return all[slices.IndexFunc(all, func(m web.Module) bool { return m.Name == gateway.Current })]
 }
 
-// setup is a gateway to be mounted. Left out: the real versions, no limit, no
-// known clients, no plan, the real clock, no log.
+// oldVersions are all but the current one.
+func oldVersions(t testing.TB) []web.Module {
+	t.Helper()
+	old := slices.DeleteFunc(modules(), func(m web.Module) bool { return m.Name == gateway.Current })
+	if len(old) == 0 {
+		t.Skip("there is no old version left")
+	}
+	return old
+}
+
+// quotePath is where a version quotes: the first route of every module.
+func quotePath(m web.Module) string { return m.Routes[0].Path }
+
+// pairQuery is a request that moves an uneven amount over a pair.
+func pairQuery(p chain.Pair) url.Values {
+	amount := "1234567" + strings.Repeat("8", int(p.SrcToken.Decimals)-5) // 12.34… of a token
+	recipient := somebody
+	if p.Dst.Private() {
+		recipient = private
+	}
+	return url.Values{
+		"srcToken": {p.SrcToken.Symbol}, "dstToken": {p.DstToken.Symbol}, "amount": {amount},
+		"srcChain": {p.Src.String()}, "dstChain": {p.Dst.String()}, "recipient": {recipient},
+	}
+}
+
+// setup is a gateway to be mounted. Left out: the real versions, no limit, no known
+// clients, no plan, the real clock, no log.
 type setup struct {
 	gateway.Config
 	modules   []web.Module
 	current   string // empty: gateway.Current
-	formers   []gateway.RetiredVersion
-	budget    limit.Config
+	retired   []gateway.RetiredVersion
+	perMinute int
 	clients   *caller.Clients
 	now       func() time.Time
 	logs      io.Writer
@@ -59,84 +135,136 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 		s.logs = io.Discard
 	}
 	log := slog.New(slog.NewJSONHandler(s.logs, &slog.HandlerOptions{Level: s.level}))
-	limiter, err := limit.New(t.Context(), s.budget, log, s.now)
+	limiter, err := limit.New(t.Context(), limit.Config{PerMinute: s.perMinute}, log, s.now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { limiter.Close() })
-	counts := &counter{}
-	life, err := lifecycle.New(lifecycle.Options{File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: counts, Now: s.now, Log: log,
-		Known: func(name string) bool { _, known := s.clients.Find(name); return known }})
+	life, err := lifecycle.New(lifecycle.Options{
+		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: uncounted{}, Now: s.now, Log: log,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
-		Modules: s.modules, Current: cmp.Or(s.current, gateway.Current), RetiredVersions: s.formers, Lifecycle: life, Limiter: limiter, Clients: s.clients, Names: counts,
-		Own: cmp.Or[gateway.Counts](s.own, counts), Log: log,
-		Observers: append(s.observers, counts, gateway.NewAccessLog(s.logs, "json", s.level, false)),
+		Modules: s.modules, Current: cmp.Or(s.current, gateway.Current), RetiredVersions: s.retired, Lifecycle: life,
+		Limiter: limiter, Clients: s.clients, Names: uncounted{}, Own: cmp.Or[gateway.Counts](s.own, uncounted{}), Log: log,
+		Observers: append(s.observers, gateway.NewAccessLog(s.logs, "json", s.level, false)),
 	})
 }
 
-// counter counts quotes in memory, for ever.
-type counter struct {
-	mu       sync.Mutex
-	calls    map[string]map[string]int // by version and client
-	released map[string]time.Time
+// one is a gateway whose current version has one route, at /v3/test.
+func one(t *testing.T, s setup, handle web.Handler) *gateway.Gateway {
+	t.Helper()
+	module := current()
+	module.Routes = []web.Route{{Path: "/v3/test", Free: true, Handle: handle}}
+	s.modules = []web.Module{module}
+	return mount(t, s)
 }
 
-func (c *counter) Observe(e *event.Event) {
-	if e.Pair == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.calls == nil {
-		c.calls = map[string]map[string]int{}
-	}
-	if c.calls[e.Version] == nil {
-		c.calls[e.Version] = map[string]int{}
-	}
-	c.calls[e.Version][e.Client]++
-}
+// uncounted counts no calls. No plan of these tests has a gate.
+type uncounted struct{ lifecycle.Usage }
+
+func (uncounted) Follow(string, []string)                              {}
+func (uncounted) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
 
 // Name hides the address that is part of an agent, as the recorder does.
-func (c *counter) Name(who caller.Identity) string {
+func (uncounted) Name(who caller.Identity) string {
 	if who.Kind == caller.Agent {
 		return "client agent"
 	}
 	return who.String()
 }
 
-// Evidence says that the counts are always complete.
-func (c *counter) Evidence(version string, _ lifecycle.Gate, _ time.Time) (e lifecycle.Evidence, _ error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, n := range c.calls[version] {
-		e.Calls += n
+// write makes a file of a text.
+func write(t testing.TB, text string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "file.json")
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	e.Clients = len(c.calls[version])
-	return e, nil
+	return path
 }
 
-func (c *counter) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
-
-func (c *counter) Released(version string, _ time.Time, _ string) (time.Time, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.released[version], nil
-}
-
-func (c *counter) Release(version string, sunset time.Time, _ string) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.released == nil {
-		c.released = map[string]time.Time{}
+// clientsOf are the known clients of a file.
+func clientsOf(t testing.TB, rows ...string) *caller.Clients {
+	t.Helper()
+	path := write(t, `{"clients": [`+strings.Join(rows, ", ")+`]}`)
+	clients, err := caller.NewClients(path, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
 	}
-	c.released[version] = sunset
-	return nil
+	return clients
 }
 
-func (c *counter) Follow(string, []string) {}
+// planOf retires a version over the autumn of 2026, and exempts somebody from its brownout.
+func planOf(t testing.TB, version, exempt string) gateway.Config {
+	t.Helper()
+	return gateway.Config{LifecycleFile: write(t, `{"versions": {"`+version+`": {
+		"deprecated": "2026-09-01T00:00:00Z", "sunset": "2026-12-01T00:00:00Z",
+		"successor": "`+quotePath(current())+`", "docs": "https://example.org/migrate",
+		"brownouts": [{"from": "2026-11-01T12:00:00Z", "to": "2026-11-01T12:15:00Z", "share": 1}],
+		"exempt": ["`+exempt+`"]}}}`)}
+}
+
+// reply is an answer and, if it is an error, what its body says.
+type reply struct {
+	*httptest.ResponseRecorder
+	Fault struct {
+		Error, Code, Param, Successor, RequestID string
+
+		Alternatives []struct{ DstChain, DstToken string }
+	}
+}
+
+func newRequest(method, target string, headers ...string) *http.Request {
+	r := httptest.NewRequest(method, target, nil)
+	for i := 0; i < len(headers); i += 2 {
+		r.Header.Add(headers[i], headers[i+1])
+	}
+	return r
+}
+
+func send(h http.Handler, r *http.Request) reply {
+	w := reply{ResponseRecorder: httptest.NewRecorder()}
+	h.ServeHTTP(w.ResponseRecorder, r)
+	_ = json.Unmarshal(w.Body.Bytes(), &w.Fault) // a document is no JSON
+	return w
+}
+
+func ask(h http.Handler, target string, headers ...string) reply {
+	return send(h, newRequest(http.MethodGet, target, headers...))
+}
+
+// read decodes the body of a reply.
+func read[T any](t testing.TB, w reply) (body T) {
+	t.Helper()
+	if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+		t.Fatalf("%v: %s", err, w.Body)
+	}
+	return body
+}
+
+// facts are what every quote says, whatever its version calls them.
+type facts struct{ to, srcAmount, destAmount, calldata, value string }
+
+// quoted are the facts of the core's last quote, which an answer must have among its
+// texts. Those of one that is incomplete are empty.
+func (w reply) quoted() facts {
+	q := core.quote.Load()
+	if q == nil {
+		return facts{}
+	}
+	f := facts{q.To.String(), q.SrcAmount.Dec(), q.DestAmount.Dec(), hexutil.Encode(q.Calldata), q.Value.Hex()}
+	body := w.Body.String()
+	for _, fact := range []string{f.to, f.srcAmount, f.destAmount, f.calldata, f.value} {
+		if !strings.Contains(body, `"`+fact+`"`) {
+			return facts{}
+		}
+	}
+	f.calldata = golden.MaskNote(f.calldata)
+	return f
+}
 
 // events keeps what a gateway tells its observers.
 type events struct {

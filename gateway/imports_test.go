@@ -36,8 +36,14 @@ var layers = map[string][]string{
 	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/web"},
 	"shared/api":        {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/rpc", "shared/status", "shared/web", "shared/wire"},
 	"v*":                {"shared/*"}, // every version
-	"v3/client":         {},           // it checks what the others make, so it shares nothing with them
-	"v3/client/send":    {"v3/client"},
+
+	// It checks what the others make, so it shares nothing with them.
+	"v3/client":                {"v3/client/internal/*"},
+	"v3/client/internal/call":  {},
+	"v3/client/internal/exact": {},
+	"v3/client/internal/known": {},
+	"v3/client/send":           {"v3/client"},
+
 	"gateway/caller":    {"shared/integrator", "shared/jsonfile", "shared/humanize"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/safego", "shared/setting", "shared/humanize"},

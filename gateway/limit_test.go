@@ -2,9 +2,10 @@ package gateway_test
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -14,23 +15,26 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+	ethrpc "github.com/ethereum/go-ethereum/rpc"
+
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 // TestOneLimitForAllVersions: quotes of every version, and HEAD, count together. What does
 // not quote costs nothing of it.
 func TestOneLimitForAllVersions(t *testing.T) {
-	const perMinute = 7
-	gw := mount(t, setup{budget: limit.Config{PerMinute: perMinute}})
+	const perMinute = 30
+	gw := mount(t, setup{perMinute: perMinute})
 	quoting, others := []string{"/versions/mine"}, []string{"/versions"}
 	for _, m := range modules() {
 		for _, route := range m.Routes {
@@ -49,22 +53,17 @@ func TestOneLimitForAllVersions(t *testing.T) {
 	}
 	for i := range perMinute {
 		method := []string{http.MethodGet, http.MethodHead}[i%2]
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, httptest.NewRequest(method, quoting[i%len(quoting)], nil))
+		w := send(gw, newRequest(method, quoting[i%len(quoting)]))
 		if got := w.Header().Get("RateLimit-Remaining"); w.Code == 429 || got != strconv.Itoa(perMinute-1-i) {
 			t.Errorf("request %d: got %d and RateLimit-Remaining %q, want %d", i+1, w.Code, got, perMinute-1-i)
 		}
 	}
 	for _, path := range quoting {
 		w := ask(gw, path)
-		var body struct{ Error, Code, RequestID string }
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || body.Code != "RATE_LIMITED" || body.RequestID == "" {
-			t.Errorf("%s: got %s, want RATE_LIMITED in JSON", path, w.Body)
-		}
 		retry := w.Header().Get("Retry-After")
-		want := "Rate limit exceeded: 7 requests per minute. Retry in " + retry + " seconds."
-		if w.Code != http.StatusTooManyRequests || body.Error != want {
-			t.Errorf("%s: got %d and %q, want %q", path, w.Code, body.Error, want)
+		want := "Rate limit exceeded: 30 requests per minute. Retry in " + retry + " seconds."
+		if w.Code != http.StatusTooManyRequests || w.Fault.Code != "RATE_LIMITED" || w.Fault.Error != want || w.Fault.RequestID == "" {
+			t.Errorf("%s: got %d and %s, want %q", path, w.Code, w.Body, want)
 		}
 	}
 	for _, path := range others {
@@ -72,198 +71,92 @@ func TestOneLimitForAllVersions(t *testing.T) {
 			t.Errorf("%s: got %d and headers %v, want it not to count", path, w.Code, w.Header())
 		}
 	}
-	other := httptest.NewRequest("GET", "/v3/swap/quote", nil)
+	other := newRequest(http.MethodGet, "/v3/swap/quote")
 	other.RemoteAddr = "198.51.100.9:1234"
-	w := httptest.NewRecorder()
-	gw.ServeHTTP(w, other)
-	if w.Code != http.StatusBadRequest {
+	if w := send(gw, other); w.Code != http.StatusBadRequest {
 		t.Errorf("another client got %d", w.Code)
 	}
 }
 
-// TestTheLimitForEverythingPerVersion: its refusal keeps the contract of every version,
-// and of no version says more than the limit.
-func TestTheLimitForEverythingPerVersion(t *testing.T) {
+// TestTheLimitForEverything: its refusal keeps the contract of every version. Preflights,
+// peers without an address and other addresses pass, and holders of a key have a limit of
+// their own.
+func TestTheLimitForEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // all of it within a minute
-		gw := mount(t, setup{budget: limit.Config{PerMinute: 30}})
-		for range 300 {
-			if w := ask(gw, "/nothing/here"); w.Code != http.StatusNotFound {
-				t.Fatalf("got %d, want 404", w.Code)
+		key, hash := caller.NewKey()
+		gw := mount(t, setup{perMinute: 30, clients: clientsOf(t, `{"name": "Acme", "keys": ["`+hash+`"], "perMinute": 50}`)})
+		from := func(peer, method string, headers ...string) reply {
+			r := newRequest(method, "/nothing/here", headers...)
+			r.RemoteAddr = peer
+			return send(gw, r)
+		}
+		const self = "192.0.2.1:1234" // of httptest
+		for _, tt := range []struct {
+			peer    string
+			headers []string
+			want    int
+		}{{self, nil, 300}, {self, []string{"API-Key", key}, 500}, {"203.0.113.2:1", nil, 300}, {"@", nil, 600}} {
+			passed := 0
+			for range 600 {
+				if from(tt.peer, http.MethodGet, tt.headers...).Code == http.StatusNotFound {
+					passed++
+				}
+			}
+			if passed != tt.want {
+				t.Errorf("%s %v: got %d passed, want %d", tt.peer, tt.headers, passed, tt.want)
+			}
+		}
+		page := []string{"Origin", "https://app.example"}
+		preflight := append(page, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "api-key")
+		for want, w := range map[int]reply{
+			429: from(self, http.MethodGet, page...), 200: from(self, http.MethodOptions, preflight...),
+		} {
+			h := w.Header()
+			if w.Code != want || h.Get("Access-Control-Allow-Origin") != "*" {
+				t.Errorf("got %d and headers %v, want %d", w.Code, h, want)
+			}
+			if want == 200 && !strings.EqualFold(h.Get("Access-Control-Allow-Headers"), "api-key") {
+				t.Errorf("got headers %v, want a page to be allowed to send a key", h)
 			}
 		}
 		for _, m := range modules() {
 			contract := golden.ReadContract(t, mount(t, setup{}), m.Name)
 			for _, route := range m.Routes {
-				r := httptest.NewRequest("GET", route.Path, nil)
-				w := httptest.NewRecorder()
-				gw.ServeHTTP(w, r)
+				r := newRequest(http.MethodGet, route.Path)
+				w := send(gw, r)
 				if w.Code != http.StatusTooManyRequests {
 					t.Errorf("%s: got %d, want 429", route.Path, w.Code)
 				}
 				script := strings.HasSuffix(route.Path, ".js") || strings.HasSuffix(route.Path, ".ts")
 				if !script && route.Path != "/" { // which are in no contract
-					contract.Check(t, r, w)
+					contract.Check(t, r, w.ResponseRecorder)
 				}
 			}
 		}
 	})
 }
 
-// TestWhoPassesTheLimitForEverything: preflights, peers without an address, others, and
-// everybody where RATE_LIMIT is 0.
-func TestWhoPassesTheLimitForEverything(t *testing.T) {
-	for name, tt := range map[string]struct {
-		perMinute int
-		method    string
-		headers   []string
-		peer      string
-		want      int
-	}{
-		"a preflight": {30, http.MethodOptions,
-			[]string{"Origin", "https://app.example", "Access-Control-Request-Method", "GET"}, "203.0.113.1:1", 200},
-		"a peer without an address": {30, http.MethodGet, nil, "@", 404},
-		"another address":           {30, http.MethodGet, nil, "203.0.113.2:1", 404},
-		"no limit":                  {0, http.MethodGet, nil, "203.0.113.1:1", 404},
-		"the address itself":        {30, http.MethodGet, nil, "203.0.113.1:1", 429},
-		"from a page":               {30, http.MethodGet, []string{"Origin", "https://app.example"}, "203.0.113.1:1", 429},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				gw := mount(t, setup{budget: limit.Config{PerMinute: tt.perMinute}})
-				request := func(method, peer string, headers ...string) *httptest.ResponseRecorder {
-					r := httptest.NewRequest(method, "/nothing/here", nil)
-					r.RemoteAddr = peer
-					for i := 0; i < len(headers); i += 2 {
-						r.Header.Set(headers[i], headers[i+1])
-					}
-					w := httptest.NewRecorder()
-					gw.ServeHTTP(w, r)
-					return w
-				}
-				for range 400 {
-					request(http.MethodGet, "203.0.113.1:1")
-					if tt.peer == "@" {
-						request(http.MethodGet, "@")
-					}
-				}
-				w := request(tt.method, tt.peer, tt.headers...)
-				if w.Code != tt.want {
-					t.Errorf("got %d, want %d", w.Code, tt.want)
-				}
-				if origin := w.Header().Get("Access-Control-Allow-Origin"); (origin == "*") != (tt.headers != nil) {
-					t.Errorf("got Access-Control-Allow-Origin %q", origin)
-				}
-			})
-		})
+// emptyChain is a node of PulseChain that knows no transaction.
+type emptyChain struct{ clock *recorded.Clock }
+
+func (c emptyChain) height() hexutil.Uint64 { return hexutil.Uint64(c.clock.Now().Unix() / 10) }
+
+func (c emptyChain) ChainId() hexutil.Uint64     { return 369 }
+func (c emptyChain) BlockNumber() hexutil.Uint64 { return c.height() }
+
+func (c emptyChain) GetBlockByNumber(string, bool) map[string]any {
+	hash := func(n hexutil.Uint64) string { return fmt.Sprintf("0x%064x", uint64(n)) }
+	return map[string]any{
+		"number": c.height(), "hash": hash(c.height()), "parentHash": hash(c.height() - 1),
+		"timestamp": hexutil.Uint64(c.clock.Now().Unix()),
 	}
 }
 
-// TestAKeyHasItsOwnLimitForEverything: ten times its own limit.
-func TestAKeyHasItsOwnLimitForEverything(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		key, hash := caller.NewKey()
-		clients := writeClients(t, `{"clients": [{"name": "Acme", "keys": ["`+hash+`"], "perMinute": 50}]}`)
-		gw := mount(t, setup{budget: limit.Config{PerMinute: 30}, clients: clients})
-		for _, tt := range []struct {
-			headers []string
-			want    int
-		}{{nil, 300}, {[]string{"API-Key", key}, 500}} {
-			passed := 0
-			for range 600 {
-				if askWith(gw, "/versions", tt.headers...).Code == http.StatusOK {
-					passed++
-				}
-			}
-			if passed != tt.want {
-				t.Errorf("%v: got %d passed, want %d", tt.headers, passed, tt.want)
-			}
-		}
-	})
+func (c emptyChain) GetBlockByHash(hash string, full bool) map[string]any {
+	return c.GetBlockByNumber(hash, full)
 }
-
-// TestCallersHaveANetwork: what asks the nodes for a request knows the network that it
-// comes from, an IPv4 /24 or an IPv6 /48, and nothing else of its caller.
-func TestCallersHaveANetwork(t *testing.T) {
-	var got any
-	module := current()
-	module.Routes = []web.Route{{Path: "/v3/test", Free: true, Handle: func(w http.ResponseWriter, r *http.Request) error {
-		ctx, cancel := context.WithTimeout(r.Context(), time.Second)
-		defer cancel()
-		got = ctx.Value(rpc.CallerNetwork{})
-		return nil
-	}}}
-	gw := mount(t, setup{modules: []web.Module{module}})
-	for addr, want := range map[string]string{
-		"203.0.113.9:1": "203.0.113.0/24", "[2001:db8:1:2::3]:1": "2001:db8:1::/48", "[::ffff:203.0.113.9]:1": "203.0.113.0/24", "@": "invalid Prefix",
-	} {
-		r := httptest.NewRequest("GET", "/v3/test", nil)
-		r.RemoteAddr = addr
-		gw.ServeHTTP(httptest.NewRecorder(), r)
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: got %v, want %s", addr, got, want)
-		}
-	}
-}
-
-// TestRehearsalsCountAgainstTheBudget like the quotes that they stand for.
-func TestRehearsalsCountAgainstTheBudget(t *testing.T) {
-	gw := mount(t, setup{budget: limit.Config{PerMinute: 3}})
-	for i, want := range []int{410, 410, 410, 429} {
-		if w := askWith(gw, quotePath(current()), "API-Rehearse", "retired"); w.Code != want {
-			t.Errorf("rehearsal %d: got %d, want %d", i+1, w.Code, want)
-		}
-	}
-}
-
-func ask(h http.Handler, target string) *httptest.ResponseRecorder {
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
-	return w
-}
-
-// serveEmptyChain serves a node of PulseChain that knows no transaction.
-func serveEmptyChain(t *testing.T, clock *recorded.Clock) *httptest.Server {
-	t.Helper()
-	type call struct {
-		ID     json.RawMessage
-		Method string
-	}
-	result := func(method string) string {
-		now := clock.Now().Unix()
-		switch method {
-		case "eth_chainId":
-			return `"0x171"`
-		case "eth_getBlockByNumber", "eth_getBlockByHash":
-			return fmt.Sprintf(`{"number":"0x%x","hash":"0x%064x","parentHash":"0x%064x","timestamp":"0x%x"}`,
-				now/10, now/10, now/10-1, now)
-		case "eth_blockNumber":
-			return fmt.Sprintf(`"0x%x"`, now/10)
-		}
-		return "null"
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, _ := io.ReadAll(r.Body)
-		batch := strings.HasPrefix(string(body), "[")
-		calls := make([]call, 1)
-		if batch {
-			_ = json.Unmarshal(body, &calls)
-		} else {
-			_ = json.Unmarshal(body, &calls[0])
-		}
-		var answers []string
-		for _, c := range calls {
-			answers = append(answers, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result(c.Method)))
-		}
-		text := strings.Join(answers, ",")
-		if batch {
-			text = "[" + text + "]"
-		}
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = io.WriteString(w, text)
-	}))
-	t.Cleanup(server.Close)
-	return server
-}
+func (c emptyChain) GetTransactionByHash(string) any  { return nil }
+func (c emptyChain) GetTransactionReceipt(string) any { return nil }
 
 // TestNodeReadsHaveALimitOfTheirOwn: a status question costs one where it asks the nodes,
 // and nothing where the answer is in memory. When they are used up, the last answer is
@@ -271,8 +164,14 @@ func serveEmptyChain(t *testing.T, clock *recorded.Clock) *httptest.Server {
 // not count against it, nor the other way round.
 func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 	clock := recorded.At(time.Now())
+	node := ethrpc.NewServer()
+	if err := node.RegisterName("eth", emptyChain{clock}); err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(node)
+	t.Cleanup(server.Close)
 	core := golden.Core()
-	chains, err := rpc.New(rpc.Config{369: {rpc.SecretURL(serveEmptyChain(t, clock).URL)}}, rpc.Options{Now: clock.Now})
+	chains, err := rpc.New(rpc.Config{369: {rpc.SecretURL(server.URL)}}, rpc.Options{Now: clock.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -282,7 +181,7 @@ func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	core.Tracker = status.New(chain.Reference(), chains, issuer, status.Options{Now: clock.Now})
-	gw := mount(t, setup{modules: gateway.Modules(core), budget: limit.Config{PerMinute: 3}, now: clock.Now})
+	gw := mount(t, setup{modules: gateway.Modules(core), perMinute: 3, now: clock.Now})
 	contract := golden.ReadContract(t, gw, "v3") // the version of this route
 
 	const quote = ""
@@ -311,20 +210,16 @@ func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 		if step.hash != quote {
 			target = "/v3/swap/status?srcChain=369&txHash=0x" + strings.Repeat("0", 63) + step.hash
 		}
-		r := httptest.NewRequest("GET", target, nil)
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
-		contract.Check(t, r, w)
-		var body struct {
-			State, Code, Error string
-			NextCheckSeconds   int
-		}
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-			t.Fatal(err)
-		}
+		r := newRequest(http.MethodGet, target)
+		w := send(gw, r)
+		contract.Check(t, r, w.ResponseRecorder)
+		body := read[struct {
+			State            string
+			NextCheckSeconds int
+		}](t, w)
 		next := body.NextCheckSeconds
 		if retry := w.Header().Get("Retry-After"); retry != "" {
-			_, _ = fmt.Sscan(retry, &next)
+			next, _ = strconv.Atoi(retry)
 		}
 		if w.Code != step.code || w.Header().Get("RateLimit-Remaining") != step.remaining || next != step.next {
 			t.Errorf("step %d: got %d, %v and %s, want %+v", i+1, w.Code, w.Header(), w.Body, step)
@@ -332,8 +227,198 @@ func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 		if step.code == 200 && (body.State != "NOT_FOUND" || w.Header().Get("Cache-Control") != "no-store") {
 			t.Errorf("step %d: got %s and %v", i+1, w.Body, w.Header())
 		}
-		if step.code == 429 && (body.Code != "RATE_LIMITED" || !strings.HasPrefix(body.Error, "Rate limit exceeded: 3 ")) {
+		if step.code == 429 && (w.Fault.Code != "RATE_LIMITED" || !strings.HasPrefix(w.Fault.Error, "Rate limit exceeded: 3 ")) {
 			t.Errorf("step %d: got %s", i+1, w.Body)
 		}
+	}
+}
+
+// TestUnknownKeys asks every route of every version, and holds the answers to the
+// contracts. A key that is not known is refused where keys were given out, except on
+// free routes; elsewhere the header means nothing.
+func TestUnknownKeys(t *testing.T) {
+	unknown, _ := caller.NewKey()
+	_, hash := caller.NewKey()
+	for title, tt := range map[string]struct {
+		clients *caller.Clients
+		keys    bool
+	}{
+		"no file":      {nil, false},
+		"without keys": {clientsOf(t, `{"name": "Acme", "match": ["agent:acme"]}`), false},
+		"with keys":    {clientsOf(t, `{"name": "Acme", "keys": ["`+hash+`"]}`), true},
+	} {
+		gw := mount(t, setup{clients: tt.clients})
+		for _, m := range modules() {
+			contract := golden.ReadContract(t, gw, m.Name)
+			for _, route := range m.Routes {
+				var headers []string
+				if route.Revision != "" {
+					headers = append(headers, "API-Revision", route.Revision)
+				}
+				r := newRequest(http.MethodGet, route.Path, append(headers, "API-Key", unknown)...)
+				w := send(gw, r)
+				if !tt.keys || !route.Quotes && !route.ReadsNodes {
+					if want := ask(gw, route.Path, headers...).Code; w.Code != want || w.Code == http.StatusUnauthorized {
+						t.Errorf("%s, %s: got %d, want %d as without a key", title, route.Path, w.Code, want)
+					}
+					continue
+				}
+				h := w.Header()
+				if w.Code != http.StatusUnauthorized || w.Fault.Code != "UNKNOWN_KEY" || w.Fault.Error == "" ||
+					w.Fault.RequestID == "" || h.Get("WWW-Authenticate") == "" || h.Get("Cache-Control") != "no-store" {
+					t.Errorf("%s, %s: got %d %.200s with %v", title, route.Path, w.Code, w.Body, h)
+				}
+				contract.Check(t, r, w.ResponseRecorder)
+			}
+		}
+	}
+}
+
+// TestKeysHaveTheirOwnLimits: neither the address nor another key uses one up. A key that
+// is not known counts against the limit of its address, so that nobody guesses keys.
+func TestKeysHaveTheirOwnLimits(t *testing.T) {
+	rich, richHash := caller.NewKey()
+	poor, poorHash := caller.NewKey()
+	unknown, _ := caller.NewKey()
+	for _, path := range []string{"/v3/swap/quote", "/v3/swap/status"} {
+		gw := mount(t, setup{perMinute: 3, clients: clientsOf(t,
+			`{"name": "Rich", "keys": ["`+richHash+`"], "perMinute": 8}`, `{"name": "Poor", "keys": ["`+poorHash+`"]}`)})
+		for i, code := range []int{401, 401, 401, 429} {
+			if w := ask(gw, path, "API-Key", unknown); w.Code != code {
+				t.Errorf("%s, guess %d: got %d, want %d", path, i+1, w.Code, code)
+			}
+		}
+		for key, want := range map[string]int{rich: 8, poor: 3, "": 0} {
+			var headers []string
+			if key != "" {
+				headers = []string{"API-Key", key}
+			}
+			passed := 0
+			for range 10 {
+				w := ask(gw, "/v3/swap/quote", headers...)
+				if w.Code == http.StatusBadRequest {
+					passed++
+				}
+				limit := fmt.Sprint(max(want, 3))
+				if w.Code == http.StatusTooManyRequests && (w.Header().Get("RateLimit-Limit") != limit ||
+					!strings.HasPrefix(w.Fault.Error, "Rate limit exceeded: "+limit+" requests per minute.")) {
+					t.Errorf("got %v and %s, want the limit %s", w.Header(), w.Body, limit)
+				}
+			}
+			if passed != want {
+				t.Errorf("%d of 10 passed, want %d", passed, want)
+			}
+		}
+	}
+}
+
+// TestKeysAreNeverLogged sends known and unknown keys to good and bad targets, with
+// the log at its most talkative.
+func TestKeysAreNeverLogged(t *testing.T) {
+	known, hash := caller.NewKey()
+	unknown, _ := caller.NewKey()
+	var logs journal.Journal
+	gw := mount(t, setup{
+		clients: clientsOf(t, `{"name": "Acme", "keys": ["`+hash+`"]}`), logs: &logs, level: slog.LevelDebug, perMinute: 20,
+	})
+	var answers strings.Builder
+	targets := []string{"/v3/app/routers", "/v3/swap/quote?amount=x", "/nowhere", "/v3/nowhere"}
+	for _, m := range modules() {
+		targets = append(targets, quotePath(m))
+	}
+	for _, key := range []string{known, unknown, known + known} {
+		for _, target := range targets {
+			w := ask(gw, target, "API-Key", key)
+			_ = w.Result().Header.Write(&answers)
+			_, _ = io.Copy(&answers, w.Body)
+		}
+	}
+	if logs.Count(`"msg":"request"`) != 3*len(targets) {
+		t.Errorf("got %d lines, want one for each request", logs.Count(`"msg":"request"`))
+	}
+	for _, secret := range []string{known[3:], unknown[3:], hash[7:]} {
+		if strings.Contains(logs.String()+answers.String(), secret[:16]) {
+			t.Errorf("a secret is in the log or in an answer:\n%s\n%s", logs.String(), answers.String())
+		}
+	}
+}
+
+// owns are the counts of some clients.
+type owns map[string][]lifecycle.Own
+
+func (o owns) Own(_ context.Context, client string) ([]lifecycle.Own, error) {
+	if client == "Broken" {
+		return nil, errors.New("the database is away")
+	}
+	return o[client], nil
+}
+
+// A client with a key is told about its own calls, its next window and its exemption, and
+// about nobody else, at the cost of one request of its key's limit. Who only looks like a
+// client is told nothing, at the cost of its address.
+func TestOwnUsage(t *testing.T) {
+	key := map[string]string{}
+	rows := []string{`{"name": "By origin", "match": ["origin:https://acme.example"]}`}
+	for _, name := range []string{"Acme", "Spared", "Broken"} {
+		made, hash := caller.NewKey()
+		key[name] = made
+		rows = append(rows, `{"name": "`+name+`", "keys": ["`+hash+`"], "perMinute": 2}`)
+	}
+	unknown, _ := caller.NewKey()
+	old := oldVersions(t)
+	last := old[len(old)-1].Name
+	counts := owns{
+		"Acme": {{
+			Version: last, Days: []lifecycle.OwnDay{{Day: "2027-01-05", Served: 7, Refused: 2}}, Compared: "2027-01-05",
+			Findings: []lifecycle.OwnFinding{{
+				Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 7, Says: "7 calls would be refused.",
+			}},
+		}},
+		"By origin": {{Version: last, Days: []lifecycle.OwnDay{{Day: "2027-01-05", Served: 1}}}},
+	}
+	now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	gw := mount(t, setup{
+		Config: planOf(t, last, "client:Spared"), clients: clientsOf(t, rows...), perMinute: 3, own: counts,
+		now: func() time.Time { return now },
+	})
+	contract := golden.ReadContract(t, gw, gateway.Current)
+	for i, tt := range []struct {
+		headers   []string
+		status    int
+		remaining string
+		days      int // of the answer
+		exempt    bool
+	}{
+		{[]string{"API-Key", key["Acme"]}, 200, "1", 1, false},
+		{[]string{"API-Key", key["Spared"]}, 200, "1", 0, true},
+		{[]string{"API-Key", key["Broken"]}, 500, "1", 0, false},
+		{[]string{"API-Key", key["Acme"]}, 200, "0", 1, false},
+		{[]string{"API-Key", key["Acme"]}, 429, "0", 0, false},
+		{nil, 401, "2", 0, false},
+		{[]string{"Origin", "https://acme.example"}, 401, "1", 0, false},
+		{[]string{"API-Key", unknown}, 401, "0", 0, false},
+		{[]string{"API-Key", unknown}, 429, "0", 0, false},
+	} {
+		r := newRequest(http.MethodGet, "/versions/mine", tt.headers...)
+		w := send(gw, r)
+		contract.Check(t, r, w.ResponseRecorder)
+		h := w.Header()
+		if w.Code != tt.status || h.Get("RateLimit-Remaining") != tt.remaining || h.Get("Cache-Control") != "no-store" ||
+			(h.Get("WWW-Authenticate") != "") != (tt.status == 401) || strings.Contains(w.Body.String(), "By origin") {
+			t.Errorf("request %d: got %d %s with %v, want %+v", i+1, w.Code, w.Body, h, tt)
+		}
+		if tt.status != 200 {
+			continue
+		}
+		mine := read[lifecycle.OwnUsage](t, w)
+		v := mine.Versions[len(mine.Versions)-1]
+		if key[mine.Client] != tt.headers[1] || v.Name != last || len(v.Days) != tt.days || len(v.Findings) != tt.days ||
+			v.Exempt != tt.exempt || v.Window == nil || v.Window.Refused == tt.exempt {
+			t.Errorf("request %d: got %s", i+1, w.Body)
+		}
+	}
+	w := ask(mount(t, setup{}), "/versions/mine", "API-Key", key["Acme"])
+	if w.Code != http.StatusUnauthorized || !strings.Contains(w.Fault.Error, "requires its API key") {
+		t.Errorf("got %d %s where no key was given out, want 401", w.Code, w.Body)
 	}
 }

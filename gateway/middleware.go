@@ -22,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// state is what becomes known of a request while it is answered. It is a value of the
+// state is what is known about a request while it is answered. It is a value of the
 // request's context.
 type state struct {
 	start    time.Time
@@ -42,7 +42,7 @@ func stateOf(r *http.Request) *state { return r.Context().Value(stateKey{}).(*st
 type recorder struct {
 	http.ResponseWriter
 	status  int  // 0 until the header is written
-	noStore bool // whatever a route says of caches
+	noStore bool // overrides the route's Cache-Control
 }
 
 func (w *recorder) WriteHeader(status int) {
@@ -76,7 +76,7 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &state{start: time.Now()}
 		s.event.RequestID = newRequestID()
-		// A cache would give a rehearsal to everyone.
+		// A cached rehearsal would reach other clients.
 		s.response = recorder{ResponseWriter: w, noStore: lifecycle.Rehearsing(r)}
 		h := w.Header()
 		h["X-Request-Id"] = []string{s.event.RequestID}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -16,18 +17,33 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// one is a gateway whose current version has one route, at /v3/test.
-func one(t *testing.T, s setup, handle web.Handler) *gateway.Gateway {
-	t.Helper()
-	module := current()
-	module.Routes = []web.Route{{Path: "/v3/test", Free: true, Handle: handle}}
-	s.modules = []web.Module{module}
-	return mount(t, s)
+// broken is a version whose every route fails in its own way.
+func broken() web.Module {
+	return web.Module{
+		Name: "broken", Prefixes: []string{"/broken/"}, MapFault: wire.MapFault,
+		Routes: []web.Route{
+			{Path: "/broken/panic", Handle: func(http.ResponseWriter, *http.Request) error { panic("secret of the stack") }},
+			{Path: "/broken/foreign", Handle: func(http.ResponseWriter, *http.Request) error { return errors.New("dial tcp: secret") }},
+			{Path: "/broken/late", Handle: func(w http.ResponseWriter, _ *http.Request) error {
+				_ = web.JSON(w, http.StatusOK, "half")
+				return errors.New("after the answer: secret")
+			}},
+			{Path: "/broken/unencodable", Handle: func(w http.ResponseWriter, _ *http.Request) error {
+				return web.JSON(w, http.StatusOK, func() {})
+			}},
+			{Path: "/broken/unavailable", Handle: func(http.ResponseWriter, *http.Request) error {
+				e := fault.New(fault.IntegratorUnverified, "Not now").Because(errors.New("node: secret"))
+				e.RetryAfter = 1500e6
+				return e
+			}},
+		},
+	}
 }
 
 // TestEveryAnswerHasOneEvent: whatever is asked and whoever answers it, observers are told
@@ -35,7 +51,7 @@ func one(t *testing.T, s setup, handle web.Handler) *gateway.Gateway {
 func TestEveryAnswerHasOneEvent(t *testing.T) {
 	seen := &events{}
 	former := gateway.RetiredVersion{Name: "v0", Prefixes: []string{"/v0/"}, Successor: "/v3/swap/quote"}
-	gw := mount(t, setup{modules: append(modules(), broken()), formers: []gateway.RetiredVersion{former}, observers: []event.Observer{seen}})
+	gw := mount(t, setup{modules: append(modules(), broken()), retired: []gateway.RetiredVersion{former}, observers: []event.Observer{seen}})
 	long := "/v3/swap/quote?a=" + strings.Repeat("x", 4096)
 	for _, tt := range []struct {
 		method, target, header string
@@ -43,7 +59,7 @@ func TestEveryAnswerHasOneEvent(t *testing.T) {
 		version, route         string
 		code                   fault.Code
 	}{
-		{"GET", "/v3/swap/quote" + someQuote + "&recipient=" + somebody, "", 200, "v3", "/v3/swap/quote", ""},
+		{"GET", "/v3/swap/quote" + goodQuote, "", 200, "v3", "/v3/swap/quote", ""},
 		{"HEAD", "/v1/quote" + someQuote, "", 200, "v1", "/v1/quote", ""},
 		{"GET", "/v3/swap/quote", "", 400, "v3", "/v3/swap/quote", fault.MissingParameter},
 		{"GET", "/v3/swap/quote", "API-Rehearse: retired", 410, "v3", "/v3/swap/quote", fault.VersionRetired},
@@ -60,14 +76,12 @@ func TestEveryAnswerHasOneEvent(t *testing.T) {
 		{"GET", "/broken/late", "", 200, "broken", "/broken/late", fault.Internal},
 	} {
 		before := len(seen.all)
-		r := httptest.NewRequest(tt.method, tt.target, nil)
-		r.Header.Set("Origin", "https://app.example")
-		r.Header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+		r := newRequest(tt.method, tt.target, "Origin", "https://app.example",
+			"Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 		if name, value, ok := strings.Cut(tt.header, ": "); ok {
 			r.Header.Set(name, value)
 		}
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, r)
+		w := send(gw, r)
 		what := tt.method + " " + tt.target[:min(len(tt.target), 40)] + " " + tt.header
 		if len(seen.all) != before+1 {
 			t.Errorf("%s: %d events", what, len(seen.all)-before)
@@ -128,8 +142,7 @@ func TestContextOfARequest(t *testing.T) {
 		client context.Context
 		status int
 	}{{t.Context(), 200}, {left, 500}} {
-		w := httptest.NewRecorder()
-		gw.ServeHTTP(w, httptest.NewRequest("GET", "/v3/test", nil).WithContext(tt.client))
+		w := send(gw, newRequest(http.MethodGet, "/v3/test").WithContext(tt.client))
 		if w.Code != tt.status || !errors.Is(ctx.Err(), context.Canceled) {
 			t.Errorf("got %d, and afterwards the context has %v; want %d and a context that has ended", w.Code, ctx.Err(), tt.status)
 		}
@@ -141,22 +154,16 @@ func TestContextOfARequest(t *testing.T) {
 
 // TestDeadlineOfQuotes: a quote that reads an account has one.
 func TestDeadlineOfQuotes(t *testing.T) {
-	service := golden.Core()
-	core := &overheard{Quoter: service.Engine}
-	service.Engine = core
-	gw := mount(t, setup{modules: gateway.Modules(service)})
-	for _, tt := range []struct {
-		query string
-		want  bool
-	}{
-		{"", false},
-		{"&integratorId=" + partner, false}, // the registry sets its own when it has to ask
-		{"&include=details&from=" + somebody, true},
+	gw := mount(t, setup{})
+	for query, want := range map[string]bool{
+		"":                                  false,
+		"&integratorId=" + partner:          false, // the registry sets its own when it has to ask
+		"&include=details&from=" + somebody: true,
 	} {
-		w := ask(gw, "/v3/swap/quote"+someQuote+"&recipient="+somebody+tt.query)
-		within := time.Until(core.deadline)
-		if w.Code != 200 || core.deadline.IsZero() == tt.want || within > 10*time.Second {
-			t.Errorf("%s: got %d and a deadline in %s, want one: %t", tt.query, w.Code, within, tt.want)
+		w := ask(gw, "/v3/swap/quote"+goodQuote+query)
+		deadline := *core.deadline.Load()
+		if within := time.Until(deadline); w.Code != 200 || deadline.IsZero() == want || within > 10*time.Second {
+			t.Errorf("%s: got %d and a deadline in %s, want one: %t", query, w.Code, within, want)
 		}
 	}
 }
@@ -202,13 +209,118 @@ func TestResponseWriter(t *testing.T) {
 
 // TestLongURLs: 4,096 bytes are read, and no more.
 func TestLongURLs(t *testing.T) {
-	gw := newGateway(t)
+	gw := mount(t, setup{})
 	for extra, code := range map[int]string{0: "", 1: "INVALID_PARAMETER"} {
 		target := "/v1/quote" + someQuote + "&a="
 		target += strings.Repeat("x", 4096-len(target)+extra)
-		var body struct{ Code, Error string }
-		if err := json.Unmarshal(ask(gw, target).Body.Bytes(), &body); err != nil || body.Code != code {
-			t.Errorf("%d bytes: got %+v and %v, want %q", len(target), body, err, code)
+		if w := ask(gw, target); w.Fault.Code != code {
+			t.Errorf("%d bytes: got %s, want %q", len(target), w.Body, code)
+		}
+	}
+}
+
+// TestFailuresAreAnsweredAndLoggedOnce, in JSON, without the cause.
+func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
+	for _, tt := range []struct {
+		path       string
+		status     int
+		code       fault.Code
+		logged     string
+		retryAfter string
+	}{
+		{"/broken/panic", 500, fault.Internal, "goroutine", ""},
+		{"/broken/foreign", 500, fault.Internal, "dial tcp: secret", ""},
+		{"/broken/unencodable", 500, fault.Internal, "unsupported type", ""},
+		{"/broken/unavailable", 503, fault.IntegratorUnverified, "node: secret", "2"},
+	} {
+		var logs bytes.Buffer
+		w := ask(mount(t, setup{modules: []web.Module{broken()}, current: "broken", logs: &logs}), tt.path)
+		h := w.Header()
+		if w.Code != tt.status || w.Fault.Code != string(tt.code) || w.Fault.Error == "" || w.Fault.RequestID == "" ||
+			h.Get("X-Request-ID") != w.Fault.RequestID || h.Get("Retry-After") != tt.retryAfter {
+			t.Errorf("%s: got %d %s with %v, want %+v", tt.path, w.Code, w.Body, h, tt)
+		}
+		if strings.Contains(w.Body.String(), "secret") {
+			t.Errorf("%s: the answer leaks the cause: %s", tt.path, w.Body)
+		}
+		if !strings.Contains(logs.String(), tt.logged) || strings.Count(logs.String(), `"level":"ERROR"`) != 1 ||
+			!strings.Contains(logs.String(), w.Fault.RequestID) {
+			t.Errorf("%s: the log should say %q in one line at error level, with the request:\n%s", tt.path, tt.logged, &logs)
+		}
+	}
+}
+
+// TestTheLogNamesTheClientAndNoSecrets reads the line of a quote and that of a
+// path that does not exist, at info and at debug.
+func TestTheLogNamesTheClientAndNoSecrets(t *testing.T) {
+	target := "/v3/swap/quote" + goodQuote
+	for level, tellsAll := range map[slog.Level]bool{slog.LevelInfo: false, slog.LevelDebug: true} {
+		var logs bytes.Buffer
+		gw := mount(t, setup{logs: &logs, level: level})
+		ask(gw, target)
+		ask(gw, "/v3/nothing")
+		if got := strings.Count(logs.String(), `"client":"client agent"`); got != 2 {
+			t.Errorf("at %s the client is named in %d of 2 lines:\n%s", level, got, &logs)
+		}
+		for _, secret := range []string{somebody, "100000000"} {
+			if strings.Contains(logs.String(), secret) != tellsAll {
+				t.Errorf("at %s, that %s is in the log should be %v:\n%s", level, secret, tellsAll, &logs)
+			}
+		}
+	}
+}
+
+// TestOddRequestsOverARealConnection sends what no client library would.
+func TestOddRequestsOverARealConnection(t *testing.T) {
+	server := httptest.NewServer(mount(t, setup{}))
+	defer server.Close()
+	for _, target := range []string{
+		"/v3/swap/quote?", "/v3/swap/quote?&&&=&=1", "/v3/swap/quote?%00=%ff", "/v3/swap/quote?amount=%00",
+		"/v3/swap/quote?srcToken=0x&dstToken=0x&amount=1&srcChain=1&dstChain=369&recipient=0zk",
+		"/%2e%2e/v3/swap/quote", "//v3//swap/quote", "/v3/swap/quote/", "/v3/swap%2fquote", "/" + strings.Repeat("a", 3000),
+	} {
+		for _, method := range []string{"GET", "POST", "DELETE", "OPTIONS", "PATCH", "BREW"} {
+			req, err := http.NewRequest(method, server.URL+target, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.DefaultTransport.RoundTrip(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, _ := io.ReadAll(res.Body)
+			res.Body.Close()
+			if method == "OPTIONS" && res.StatusCode == http.StatusNoContent && res.Header.Get("Allow") == "GET, HEAD, OPTIONS" && len(body) == 0 {
+				continue // the path is one of ours
+			}
+			var got reply
+			if err := json.Unmarshal(body, &got.Fault); err != nil || got.Fault.Error == "" || got.Fault.Code == "" || got.Fault.RequestID == "" {
+				t.Errorf("%s %s: got %d %q, want an error in JSON", method, target, res.StatusCode, body)
+			}
+			if res.StatusCode < 400 || res.StatusCode >= 500 {
+				t.Errorf("%s %s: got status %d", method, target, res.StatusCode)
+			}
+		}
+	}
+}
+
+// TestCallersHaveANetwork: what asks the nodes for a request knows the network that it
+// comes from, an IPv4 /24 or an IPv6 /48, and nothing else of its caller.
+func TestCallersHaveANetwork(t *testing.T) {
+	var got any
+	gw := one(t, setup{}, func(_ http.ResponseWriter, r *http.Request) error {
+		got = r.Context().Value(rpc.CallerNetwork{})
+		return nil
+	})
+	for addr, want := range map[string]string{
+		"203.0.113.9:1": "203.0.113.0/24", "[2001:db8:1:2::3]:1": "2001:db8:1::/48",
+		"[::ffff:203.0.113.9]:1": "203.0.113.0/24", "@": "invalid Prefix",
+	} {
+		r := newRequest(http.MethodGet, "/v3/test")
+		r.RemoteAddr = addr
+		send(gw, r)
+		if fmt.Sprint(got) != want {
+			t.Errorf("%s: got %v, want %s", addr, got, want)
 		}
 	}
 }

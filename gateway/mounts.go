@@ -23,12 +23,11 @@ var versions = []func(api.Service) web.Module{
 	v1.Module,
 }
 
-// RetiredVersions are the versions that were deleted from the code, so that their clients are
-// told, and never answered in the shape of another version.
+// RetiredVersions are the versions that were deleted from the code. Their clients get 410,
+// and never an answer in the format of another version.
 var RetiredVersions = []RetiredVersion{}
 
-// RetiredVersion is a version that is no longer in the code. Whatever is asked of it is
-// answered 410, for ever.
+// RetiredVersion is a version that is no longer in the code. All its paths answer 410.
 type RetiredVersion struct {
 	Name     string
 	Prefixes []string // of the paths that were its own
@@ -89,11 +88,11 @@ func quotePaths(m *web.Module) (paths []string) {
 	return paths
 }
 
-// find gives the module of a version, which must be there.
+// find returns the module of a version, which must exist.
 func find(modules []web.Module, version string) *web.Module {
 	i := slices.IndexFunc(modules, func(m web.Module) bool { return m.Name == version })
 	if i < 0 {
-		panic("no module is named " + version) // whoever mounts them is wrong, whatever is asked
+		panic("no module is named " + version) // a programming error
 	}
 	return &modules[i]
 }

@@ -253,9 +253,8 @@ func (g *Gateway) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = web.JSON(w, status, body) // an error body has only text fields, so encoding cannot fail
 }
 
-// logFault logs the cause: at error level if the fault is ours, at info level if
-// it is the client's, if the client has disconnected, or if the answer is that we
-// do not do such a thing.
+// logFault logs the cause: at error level if the fault is ours, at info level if it is the
+// client's, the client has disconnected, or the answer is 501.
 func (g *Gateway) logFault(r *http.Request, e *fault.Error, status int) {
 	level := slog.LevelInfo
 	if status >= 500 && status != http.StatusNotImplemented && !errors.Is(r.Context().Err(), context.Canceled) {
@@ -268,8 +267,9 @@ func (g *Gateway) logFault(r *http.Request, e *fault.Error, status int) {
 	}
 }
 
-// challenge is the header of a 401. HTTP demands one, and knows no scheme for keys.
+// challenge is the WWW-Authenticate header that HTTP requires of a 401. There is no standard
+// scheme for API keys.
 var challenge = []string{`API-Key realm="quotegate"`}
 
-// The limiter takes every limit that a clients file may give.
+// The limiter accepts every limit that a clients file may set.
 const _ = uint(limit.MaxPerMinute - caller.MaxPerMinute)

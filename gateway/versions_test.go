@@ -1,86 +1,94 @@
 package gateway_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
-	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
 )
-
-const (
-	somebody = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-	private  = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
-)
-
-// quotePath is where a version quotes: the first route of every module.
-func quotePath(m web.Module) string { return m.Routes[0].Path }
-
-// pairQuery is a request that moves an uneven amount over a pair.
-func pairQuery(p chain.Pair) url.Values {
-	amount := "1234567" + strings.Repeat("8", int(p.SrcToken.Decimals)-5) // 12.34… of a token
-	recipient := somebody
-	if p.Dst.Private() {
-		recipient = private
-	}
-	return url.Values{
-		"srcToken": {p.SrcToken.Symbol}, "dstToken": {p.DstToken.Symbol}, "amount": {amount},
-		"srcChain": {p.Src.String()}, "dstChain": {p.Dst.String()}, "recipient": {recipient},
-	}
-}
-
-func get(t *testing.T, h http.Handler, target string) (int, []byte) {
-	t.Helper()
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, httptest.NewRequest("GET", target, nil))
-	return w.Code, w.Body.Bytes()
-}
 
 // TestAllVersionsAgree runs every pair through every version: the same request is the
-// same transaction and the same money, whatever the words. An old version need not know
-// every chain.
+// same transaction and the same money, whatever the words, and to the router that the
+// listing has. An old version need not know every chain.
 func TestAllVersionsAgree(t *testing.T) {
-	gw, versions, known := newGateway(t), modules(), learn(t)
+	gw, versions := mount(t, setup{}), modules()
+	listing := read[struct {
+		Data []struct {
+			ChainID       chain.ID
+			Token, Router string
+		}
+	}](t, ask(gw, "/v3/app/routers"))
 	for _, p := range chain.Pairs() {
-		t.Run(fmt.Sprintf("%s on %d to %s on %d", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst), func(t *testing.T) {
-			want := facts{}
-			for _, m := range versions {
-				status, body := get(t, gw, quotePath(m)+"?"+pairQuery(p).Encode())
-				refused := status == http.StatusBadRequest && strings.Contains(string(body), `"`+string(fault.UnsupportedChain)+`"`)
-				if refused && m.Name != gateway.Current {
-					continue
-				}
-				if status != http.StatusOK {
-					t.Errorf("%s: got %d %s", m.Name, status, body)
-					continue
-				}
-				got := known[m.Name].read(body)
-				got.Calldata = golden.MaskNote(got.Calldata)
-				if want == (facts{}) {
-					want = got
-				}
-				if got != want {
-					t.Errorf("%s: got %+v, want %+v", m.Name, got, want)
-				}
+		want := facts{}
+		for _, m := range versions {
+			what := fmt.Sprintf("%s, %s on %d to %s on %d", m.Name, p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
+			w := ask(gw, quotePath(m)+"?"+pairQuery(p).Encode())
+			if w.Fault.Code == string(fault.UnsupportedChain) && w.Code == http.StatusBadRequest && m.Name != gateway.Current {
+				continue
 			}
-		})
+			got := w.quoted()
+			if w.Code != http.StatusOK || got == (facts{}) {
+				t.Errorf("%s: got %d %s", what, w.Code, w.Body)
+				continue
+			}
+			if want == (facts{}) {
+				want = got
+			}
+			if got != want {
+				t.Errorf("%s: got %+v, want %+v", what, got, want)
+			}
+		}
+		var routers []string
+		for _, row := range listing.Data {
+			if row.ChainID == p.Src && row.Token == p.SrcToken.Address.String() {
+				routers = append(routers, row.Router)
+			}
+		}
+		if !slices.Equal(routers, []string{want.to}) {
+			t.Errorf("%s on %d: the listing has %q, the quote %s", p.SrcToken.Symbol, p.Src, routers, want.to)
+		}
 	}
+}
+
+// FuzzQuery sends any query to every version. Whatever it holds, the answer is
+// JSON: a quote with everything it must have, or an error that says what is wrong.
+func FuzzQuery(f *testing.F) {
+	for _, p := range chain.Pairs() {
+		f.Add(pairQuery(p).Encode())
+	}
+	f.Add("srcToken=USDC&srcToken=USDC")
+	f.Add("amount=%00&recipientType=2;x=%zz")
+	gw, versions := mount(f, setup{}), modules()
+	f.Fuzz(func(t *testing.T, query string) {
+		for _, m := range versions {
+			r := newRequest(http.MethodGet, quotePath(m))
+			r.URL.RawQuery = query
+			w := send(gw, r)
+			_, unreadable := url.ParseQuery(query)
+			switch {
+			case !json.Valid(w.Body.Bytes()):
+				t.Fatalf("%s: not JSON: %s", m.Name, w.Body)
+			case w.Code == 200 && (unreadable != nil || w.quoted() == facts{}):
+				t.Fatalf("%s: an incomplete quote, or one of a query that cannot be read (%v): %s", m.Name, unreadable, w.Body)
+			case w.Code == 200:
+			case w.Code != 400 && w.Code != 503 || w.Fault.Error == "" || w.Fault.Code == "":
+				t.Fatalf("%s: got %d %s", m.Name, w.Code, w.Body)
+			}
+		}
+	})
 }
 
 // TestEveryVersionReplaysItsGoldens makes sure that no version is served
@@ -96,96 +104,51 @@ func TestEveryVersionReplaysItsGoldens(t *testing.T) {
 	}
 }
 
-// TestRouterListingMatchesEveryQuote is the check a careful client makes.
-func TestRouterListingMatchesEveryQuote(t *testing.T) {
-	gw := newGateway(t)
-	_, body := get(t, gw, "/v3/app/routers")
-	var listing struct {
-		Data []struct {
-			ChainID               chain.ID
-			Symbol, Token, Router string
-		}
-	}
-	if err := json.Unmarshal(body, &listing); err != nil {
-		t.Fatal(err)
-	}
-	for _, p := range chain.Pairs() {
-		_, body := get(t, gw, "/v3/swap/quote?"+pairQuery(p).Encode())
-		var quote struct {
-			To       string
-			SrcToken struct{ Address, Symbol string }
-		}
-		if err := json.Unmarshal(body, &quote); err != nil {
-			t.Fatal(err)
-		}
-		rows := 0
-		for _, row := range listing.Data {
-			if row.ChainID == p.Src && row.Token == quote.SrcToken.Address {
-				rows++
-				if row.Router != quote.To || row.Symbol != quote.SrcToken.Symbol {
-					t.Errorf("%s on %d: the listing says %s, the quote %s", p.SrcToken.Symbol, p.Src, row.Router, quote.To)
-				}
-			}
-		}
-		if rows != 1 {
-			t.Errorf("%s on %d: got %d rows, want 1", p.SrcToken.Symbol, p.Src, rows)
-		}
-	}
-}
-
-// TestEveryVersionHasWordsForEveryFault holds each dialect to be total: a
-// status, and a string under "error".
+// TestEveryVersionHasWordsForEveryFault holds each dialect to be total: a status, and a
+// string under "error". Its contract lists every code that a client can meet, and no other.
 func TestEveryVersionHasWordsForEveryFault(t *testing.T) {
+	gw := mount(t, setup{})
 	allowed := []int{400, 401, 404, 405, 410, 429, 500, 501, 503}
+	ofIntegrators := []fault.Code{
+		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive,
+		fault.IntegratorFeeTooHigh, fault.IntegratorUnverified,
+	}
+	ofStatus := []fault.Code{fault.StatusUnavailable, fault.ChainUnavailable}
+	reasons := []any{
+		"ZERO", "CHECKSUM", "NAME", "CONTRACT", "TOKEN", "RESERVED", "PRIVATE_ON_PUBLIC", "PUBLIC_ON_PRIVATE", "MALFORMED",
+	}
 	for _, m := range modules() {
+		contract := golden.ReadContract(t, gw, m.Name).Doc.Components
+		var without []fault.Code
+		if contract.Parameters["Integrator"] == nil {
+			without = append(without, ofIntegrators...)
+		}
+		if contract.Schemas["Status"] == nil {
+			without = append(without, ofStatus...)
+		}
+		listed := contract.Schemas["KnownErrorCode"].Value.Enum
 		for _, code := range fault.Codes() {
+			if !slices.Contains(without, code) && !slices.Contains(listed, any(string(code))) {
+				t.Errorf("%s: the contract does not list %s", m.Name, code)
+			}
 			status, body := m.MapFault(fault.New(code, "A sentence"), "id-1")
-			if !slices.Contains(allowed, status) {
-				t.Errorf("%s: %s has status %d", m.Name, code, status)
-			}
+			var w reply
 			text, err := json.Marshal(body)
-			if err != nil {
-				t.Fatal(err)
+			if err == nil {
+				err = json.Unmarshal(text, &w.Fault)
 			}
-			var read struct {
-				Error     string
-				Code      fault.Code
-				RequestID string
-			}
-			if err := json.Unmarshal(text, &read); err != nil || read.Error != "A sentence" || read.Code != code || read.RequestID != "id-1" {
-				t.Errorf("%s: %s reads %s", m.Name, code, text)
+			if err != nil || !slices.Contains(allowed, status) || w.Fault.Error != "A sentence" ||
+				w.Fault.Code != string(code) || w.Fault.RequestID != "id-1" {
+				t.Errorf("%s: %s is %d %s", m.Name, code, status, text)
 			}
 		}
-	}
-}
-
-// TestSymbolsFoldASCIIOnly: a name that only looks like a symbol, or that Unicode folds to one, is no token in any version.
-func TestSymbolsFoldASCIIOnly(t *testing.T) {
-	gw := newGateway(t)
-	pair, err := chain.FindPair(1, "USDC", chain.Hub, "USDC")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{"USDC", "usdc", "Usdc", "uSdC"} {
-		query := pairQuery(*pair)
-		query.Set("srcToken", name)
-		query.Set("dstToken", name)
-		for _, m := range modules() {
-			if status, body := get(t, gw, quotePath(m)+"?"+query.Encode()); status != http.StatusOK {
-				t.Errorf("%s, %q: got %d %s, want a quote", m.Name, name, status, body)
+		for _, code := range listed {
+			if !slices.Contains(fault.Codes(), fault.Code(code.(string))) {
+				t.Errorf("%s: the contract lists %s, which does not exist", m.Name, code)
 			}
 		}
-	}
-	for _, name := range []string{"u\u017fdc", "U\u017fDC", "\u0405SDC", "USD\u0421", "USDC\u200b", "US\u00adDC", "USDC ", " USDC", "ＵＳＤＣ", "USDC\x00"} {
-		for _, param := range []string{"srcToken", "dstToken"} {
-			query := pairQuery(*pair)
-			query.Set(param, name)
-			for _, m := range modules() {
-				status, body := get(t, gw, quotePath(m)+"?"+query.Encode())
-				if status != http.StatusBadRequest || !strings.Contains(string(body), string(fault.UnsupportedToken)) {
-					t.Errorf("%s, %s=%q: got %d %s, want it refused", m.Name, param, name, status, body)
-				}
-			}
+		if got := contract.Schemas["RecipientReason"].Value.Enum; !slices.Equal(got, reasons) {
+			t.Errorf("%s: the contract lists the reasons %v, want %v", m.Name, got, reasons)
 		}
 	}
 }
@@ -206,129 +169,211 @@ func TestOldVersionsSayHowToLeave(t *testing.T) {
 	}
 }
 
-// TestVersionsKeepTheContract validates the document of all versions, with a
-// plan in force and without one.
+// TestVersionsKeepTheContract validates the document of all versions, with a plan in
+// force and without one.
 func TestVersionsKeepTheContract(t *testing.T) {
-	for name, cfg := range map[string]gateway.Config{"no plan": {}, "a plan": {LifecycleFile: writePlan(t, old(t).Name)}} {
-		t.Run(name, func(t *testing.T) {
-			gw := mount(t, setup{Config: cfg})
-			r := httptest.NewRequest("GET", "/versions", nil)
-			w := httptest.NewRecorder()
-			gw.ServeHTTP(w, r)
-			golden.ReadContract(t, gw, gateway.Current).Check(t, r, w)
-			var document struct {
-				Versions []struct{ Name, Contract string }
+	for _, cfg := range []gateway.Config{{}, planOf(t, oldVersions(t)[0].Name, "203.0.113.0/24")} {
+		gw := mount(t, setup{Config: cfg})
+		r := newRequest(http.MethodGet, "/versions")
+		w := send(gw, r)
+		golden.ReadContract(t, gw, gateway.Current).Check(t, r, w.ResponseRecorder)
+		var listed []string
+		for _, v := range read[struct {
+			Versions []struct{ Name, Contract string }
+		}](t, w).Versions {
+			listed = append(listed, v.Name)
+			if v.Contract != "/"+v.Name+"/openapi.yaml" {
+				t.Errorf("got %+v", v)
 			}
-			if err := json.Unmarshal(w.Body.Bytes(), &document); err != nil || w.Code != http.StatusOK {
-				t.Errorf("got %d, %v", w.Code, err)
-			}
-			var listed []string
-			for _, v := range document.Versions {
-				listed = append(listed, v.Name)
-				if v.Contract != "/"+v.Name+"/openapi.yaml" {
-					t.Errorf("got %+v", v)
-				}
-			}
-			if !slices.Equal(listed, gateway.Names(modules())) {
-				t.Errorf("got %q", listed)
-			}
-		})
+		}
+		if w.Code != http.StatusOK || !slices.Equal(listed, gateway.Names(modules())) {
+			t.Errorf("got %d %q", w.Code, listed)
+		}
 	}
 }
 
-// TestContractsListEveryCode makes sure that a client generated from the
-// contract knows every code it can meet.
-func TestContractsListEveryCode(t *testing.T) {
-	gw := newGateway(t)
-	ofIntegrators := []fault.Code{
-		fault.InvalidIntegrator, fault.IntegratorUnregistered, fault.IntegratorInactive,
-		fault.IntegratorFeeTooHigh, fault.IntegratorUnverified,
+// TestPartialDeployments asks every version of a deployment that lacks pools for every pair: what is served is quoted,
+// and everything else is unsupported, in quotes and listings alike.
+func TestPartialDeployments(t *testing.T) {
+	d := golden.Partial(t)
+	gw := golden.GatewayOf(t, d)
+	served := d.Pairs()
+	if len(served) < 13 {
+		t.Fatalf("got %d pairs, want 13 at least: USDC, ETH, USDT and USD1 on their chains", len(served))
 	}
-	ofStatus := []fault.Code{fault.StatusUnavailable, fault.ChainUnavailable}
 	for _, m := range modules() {
-		contract := golden.ReadContract(t, gw, m.Name).Doc.Components
-		schemas := contract.Schemas
-		var without []fault.Code
-		if contract.Parameters["Integrator"] == nil {
-			without = append(without, ofIntegrators...)
+		quotes := 0
+		for _, p := range chain.Pairs() {
+			w := ask(gw, quotePath(m)+"?"+pairQuery(p).Encode())
+			if w.Code == http.StatusOK {
+				quotes++
+			}
+			unknown := m.Name == "v1" && w.Fault.Code == "UNSUPPORTED_CHAIN" // it has fewer chains
+			switch isServed := slices.Contains(served, p); {
+			case unknown && strings.HasSuffix(w.Fault.Error, "; supported chain IDs are 1, 56, 369, 8453"):
+			case isServed && w.Code == http.StatusOK:
+			case !isServed && w.Code == http.StatusBadRequest && w.Fault.Code == "UNSUPPORTED_PAIR" &&
+				strings.HasPrefix(w.Fault.Error, "Unsupported swap pair: "):
+			default:
+				t.Errorf("%s, %s on %d to %s on %d: got %d %s", m.Name, p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst, w.Code, w.Body)
+			}
+			for _, a := range w.Fault.Alternatives {
+				if !slices.ContainsFunc(served, func(s chain.Pair) bool {
+					return s.Src == p.Src && s.SrcToken == p.SrcToken && s.Dst.String() == a.DstChain && s.DstToken.Symbol == a.DstToken
+				}) {
+					t.Errorf("%s, %s on %d: the alternative %v is not served", m.Name, p.SrcToken.Symbol, p.Src, a)
+				}
+			}
 		}
-		if contract.Schemas["Status"] == nil {
-			without = append(without, ofStatus...)
+		if quotes == 0 {
+			t.Errorf("%s quotes nothing", m.Name)
 		}
-		listed := schemas["KnownErrorCode"].Value.Enum
-		for _, code := range fault.Codes() {
-			if slices.Contains(without, code) {
+	}
+	type listing struct {
+		Data       []struct{ ChainID chain.ID } // of routers
+		Settlement map[string]any
+		Chains     []struct { // of pairs
+			ChainID  chain.ID
+			Explorer string
+		}
+		Tokens, Pairs []any
+	}
+	list := func(target string) listing {
+		version, _, _ := strings.Cut(target[1:], "/")
+		r := newRequest(http.MethodGet, target)
+		w := send(gw, r)
+		golden.ReadContract(t, gw, version).Check(t, r, w.ResponseRecorder)
+		return read[listing](t, w)
+	}
+	for _, target := range []string{"/v3/app/routers", "/v3legacy/app/routers"} {
+		l := list(target)
+		if _, has := l.Settlement["receiver"]; len(l.Data) < 10 || has || l.Settlement["domain"] != 6.0 {
+			t.Errorf("%s: got %+v", target, l)
+		}
+	}
+	pairs := list("/v3/app/pairs")
+	if len(pairs.Chains) != 5 || len(pairs.Tokens) != 10 || len(pairs.Pairs) != len(served) {
+		t.Errorf("got %d chains, %d tokens and %d pairs, want 5, 10 and %d",
+			len(pairs.Chains), len(pairs.Tokens), len(pairs.Pairs), len(served))
+	}
+	for _, row := range pairs.Chains {
+		if network, _ := chain.FindNetwork(row.ChainID); row.Explorer != network.Explorer || row.Explorer == "" {
+			t.Errorf("chain %s: got the explorer %q, want %q", row.ChainID, row.Explorer, network.Explorer)
+		}
+	}
+	w := ask(gw, "/v3/swap/quote?"+strings.Replace(pairQuery(served[0]).Encode(), "srcChain=1&", "srcChain=5&", 1))
+	const want = "Chain 5 is not supported; supported chain IDs are 1, 56, 369, 4663, 8453"
+	if w.Code != http.StatusBadRequest || !strings.HasSuffix(w.Fault.Error, want) {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestFindings asks old versions and reads what the current one would make of
+// the same queries.
+func TestFindings(t *testing.T) {
+	seen := &events{}
+	gw := mount(t, setup{observers: []event.Observer{seen}})
+	tests := []struct {
+		name, version, query string
+		want                 event.Finding
+	}{
+		{"the same request", "v1", goodQuote, event.Finding{Outcome: event.SameMoney}},
+		{"the same request", "v3legacy", goodQuote, event.Finding{Outcome: event.SameMoney}},
+		{"no recipient", "v1", someQuote, event.Finding{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient"}},
+		{"a zero recipient", "v1", someQuote + "&recipient=0x" + strings.Repeat("0", 40),
+			event.Finding{Outcome: event.Refused, Code: fault.InvalidRecipient, Param: "recipient"}},
+		{"an integrator that is ignored", "v1", goodQuote + "&integratorId=" + partner, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
+		{"an integrator that is ignored", "v3legacy", goodQuote + "&integratorId=" + partner, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
+		{"an integrator that cannot be read", "v1", goodQuote + "&integratorId=partner", event.Finding{Outcome: event.Refused, Code: fault.InvalidIntegrator, Param: "integratorId"}},
+		{"an error is not compared", "v1", goodQuote + "&amount=1", event.Finding{}},
+	}
+	for _, m := range modules() {
+		for _, tt := range tests {
+			if tt.version != m.Name {
 				continue
 			}
-			if !slices.Contains(listed, any(string(code))) {
-				t.Errorf("%s: the contract does not list %s", m.Name, code)
-			}
+			t.Run(m.Name+": "+tt.name, func(t *testing.T) {
+				ask(gw, quotePath(m)+tt.query)
+				if got := seen.last(); got.Finding != tt.want || got.Version != m.Name {
+					t.Errorf("got %+v of %s, want %+v", got.Finding, got.Version, tt.want)
+				}
+			})
 		}
-		for _, code := range listed {
-			if !slices.Contains(fault.Codes(), fault.Code(code.(string))) {
-				t.Errorf("%s: the contract lists %s, which does not exist", m.Name, code)
-			}
+	}
+	ask(gw, quotePath(current())+goodQuote)
+	if got := seen.last(); got.Finding != (event.Finding{}) || got.Pair == nil {
+		t.Errorf("the current version is compared with itself: %+v", got)
+	}
+}
+
+// TestFindingsAreTrue holds the comparison to what the current version really answers:
+// for every request that an old version answers, the same Request is the same transaction
+// and the same money, a refusal is the very refusal, and different money is a different
+// answer.
+func TestFindingsAreTrue(t *testing.T) {
+	old, current := oldVersions(t), current()
+	seen := &events{}
+	gw := mount(t, setup{observers: []event.Observer{seen}})
+	pairs := chain.Pairs()
+	found := map[event.Outcome]int{}
+	rapid.Check(t, func(t *rapid.T) {
+		m := rapid.SampledFrom(old).Draw(t, "version")
+		query := "?" + drawQuery(t, &pairs[rapid.IntRange(0, len(pairs)-1).Draw(t, "pair")])
+		before := ask(gw, quotePath(m)+query)
+		if before.Code != http.StatusOK {
+			return
 		}
-		reasons := []any{
-			"ZERO", "CHECKSUM", "NAME", "CONTRACT", "TOKEN", "RESERVED", "PRIVATE_ON_PUBLIC", "PUBLIC_ON_PRIVATE", "MALFORMED",
+		asked := before.quoted()
+		finding := seen.last().Finding
+		found[finding.Outcome]++
+		after := ask(gw, quotePath(current)+query)
+		same := after.Code == http.StatusOK && after.quoted() == asked
+		refused := after.Code == http.StatusBadRequest && after.Fault.Code == string(finding.Code) && after.Fault.Param == finding.Param
+		if want := map[event.Outcome]bool{
+			event.SameMoney: same, event.DifferentMoney: !same, event.Refused: refused,
+		}; !want[finding.Outcome] || asked == (facts{}) {
+			t.Fatalf("%s%s is found %+v, and %s answers %d %s", quotePath(m), query, finding, current.Name, after.Code, after.Body)
 		}
-		if got := schemas["RecipientReason"].Value.Enum; !slices.Equal(got, reasons) {
-			t.Errorf("%s: the contract lists the reasons %v, want %v", m.Name, got, reasons)
+	})
+	if testing.Short() {
+		return // too few requests to come across every outcome
+	}
+	for _, outcome := range []event.Outcome{event.SameMoney, event.DifferentMoney, event.Refused} {
+		if found[outcome] == 0 {
+			t.Errorf("no request was found %s: %v", outcome, found)
 		}
 	}
 }
 
-// asked is a core that notes what it is asked, and answers nothing.
-type asked struct{ request *quote.Request }
-
-func (a *asked) Quote(_ context.Context, req *quote.Request) (*quote.Quote, error) {
-	a.request = req
-	return nil, errors.New("no answer")
-}
-
-// TestModulesDecodeAsTheirHandlersDo sends the query of every golden to all
-// routes that quote, and to Decode: both come to the same request, or to the
-// same error.
-func TestModulesDecodeAsTheirHandlersDo(t *testing.T) {
-	core := &asked{}
-	for _, m := range gateway.Modules(api.Service{Deployment: chain.Reference(), Engine: core}) {
-		files, err := filepath.Glob("../testdata/" + m.Name + "/*.http")
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s has no goldens (%v)", m.Name, err)
-		}
-		requests, refusals := 0, 0
-		for _, file := range files {
-			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			line, _, _ := strings.Cut(string(data), "\n")
-			_, query, _ := strings.Cut(line, "?")
-			for _, route := range m.Routes {
-				if !route.Quotes {
-					continue
-				}
-				core.request = nil
-				request := &http.Request{URL: &url.URL{RawQuery: query}}
-				handled := route.Handle(httptest.NewRecorder(), request)
-				decoded, err := m.Decode(request)
-				if err != nil {
-					refusals++
-					got, want := fault.From(err), fault.From(handled)
-					if core.request != nil || got.Code != want.Code || got.Message != want.Message || wire.Param(got) != wire.Param(want) {
-						t.Errorf("%s: decoded to %v, handled to %v", file, err, handled)
-					}
-				} else if core.request == nil {
-					t.Errorf("%s: decoded, but handled to %v", file, handled)
-				} else if same, role := decoded.Same(core.request); !same {
-					t.Errorf("%s: decoded and handled differ in the %s", file, wire.Name(role))
-				} else {
-					requests++
-				}
-			}
-		}
-		if requests == 0 || refusals == 0 {
-			t.Errorf("%s: %d requests and %d refusals compared, want some of each", m.Name, requests, refusals)
+// drawQuery draws a request over a pair, as sloppy as clients of an old version
+// can be.
+func drawQuery(t *rapid.T, p *chain.Pair) string {
+	hundredths := rapid.IntRange(10_00, 25_000_00) // of a token: the limits of a stablecoin
+	if p.SrcToken.Symbol == chain.ETH || p.SrcToken.Symbol == chain.WETH {
+		hundredths = rapid.IntRange(1, 20_00)
+	}
+	amount := strconv.Itoa(hundredths.Draw(t, "hundredths")) + strings.Repeat("0", int(p.SrcToken.Decimals)-2)
+	name := func(token *chain.Token, label string) string {
+		return rapid.SampledFrom([]string{token.Symbol, strings.ToLower(token.Symbol), token.Address.String(), strings.ToLower(token.Address.String())}).Draw(t, label)
+	}
+	q := url.Values{
+		"srcToken": {name(&p.SrcToken, "srcToken")}, "dstToken": {name(&p.DstToken, "dstToken")}, "amount": {amount},
+		"srcChain": {p.Src.String()}, "dstChain": {p.Dst.String()},
+	}
+	recipients := []string{somebody, strings.ToLower(somebody), "", "0x" + strings.Repeat("0", 40)}
+	if p.Dst.Private() {
+		recipients = []string{private}
+	}
+	optional := func(name string, values ...string) {
+		if i := rapid.IntRange(-1, len(values)-1).Draw(t, name); i >= 0 {
+			q.Set(name, values[i])
 		}
 	}
+	if recipient := rapid.SampledFrom(recipients).Draw(t, "recipient"); recipient != "" {
+		q.Set("recipient", recipient)
+	}
+	optional("recipientType", "0", "2", strconv.Itoa(rapid.IntRange(0, 9).Draw(t, "digit")))
+	optional("integratorId", partner, inactive, unregistered, "0x", "partner")
+	optional("slippage", "1", "")
+	return q.Encode()
 }

@@ -19,7 +19,7 @@ var contract []byte
 
 // clientFiles are the client module, an npm package that is also served.
 //
-//go:embed client/*.js client/*.d.ts
+//go:embed client/npm/*.js client/npm/*.d.ts
 var clientFiles embed.FS
 
 func Module(service api.Service) web.Module {
@@ -51,7 +51,7 @@ func clientRoutes() []web.Route {
 		"/v3/client/wait.js",
 		"/v3/client/amount.js", "/v3/client/amount.d.ts",
 	} {
-		body, err := clientFiles.ReadFile("client/" + path.Base(at))
+		body, err := clientFiles.ReadFile("client/npm/" + path.Base(at))
 		if err != nil {
 			panic("the client lacks a file: " + err.Error())
 		}

@@ -21,7 +21,7 @@ type engine struct {
 func (e engine) perCPUSecond() float64 { return float64(e.Notes) / e.CPUSeconds }
 
 // measureEngine has the public engine make shield notes on every core at once, since the gateway, too, is measured on a
-// machine that is busy. It gives nil where Node.js is missing.
+// busy machine. It gives nil where Node.js is missing.
 func measureEngine(ctx context.Context, root, scratch string) (*engine, error) {
 	if !haveNode("the public RAILGUN engine") {
 		return nil, nil
@@ -36,7 +36,15 @@ func measureEngine(ctx context.Context, root, scratch string) (*engine, error) {
 	each := make([]engine, runtime.NumCPU())
 	var runs errgroup.Group
 	for i := range each {
-		runs.Go(func() error { return each[i].run(ctx, dir) })
+		runs.Go(func() error {
+			cmd := exec.CommandContext(ctx, "node", "railgun.mjs", "9")
+			cmd.Dir = dir
+			out, err := cmd.Output()
+			if err != nil {
+				return fmt.Errorf("railgun.mjs: %w", err)
+			}
+			return json.Unmarshal(out, &each[i])
+		})
 	}
 	if err := runs.Wait(); err != nil {
 		return nil, err
@@ -48,17 +56,4 @@ func measureEngine(ctx context.Context, root, scratch string) (*engine, error) {
 		all.Seconds = max(all.Seconds, one.Seconds)
 	}
 	return &all, nil
-}
-
-func (e *engine) run(ctx context.Context, dir string) error {
-	cmd := exec.CommandContext(ctx, "node", "railgun.mjs", "9")
-	cmd.Dir = dir
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("railgun.mjs: %w", err)
-	}
-	if err := json.Unmarshal(out, e); err != nil || e.Notes == 0 || e.CPUSeconds <= 0 {
-		return fmt.Errorf("railgun.mjs printed %q", out)
-	}
-	return nil
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -16,121 +14,107 @@ import (
 type server struct {
 	*child.Server
 	name   string
-	db     string // the database of a gateway, as a file
-	asked  int    // so far, by all clients
-	booked time.Duration
+	asked  int           // requests so far, by all clients
+	booked time.Duration // CPU time after the last load
 }
 
 // row is a server that so many clients ask a mix, and what each round of that came to.
 type row struct {
 	*server
-	mix     string
-	cases   []load.Case
-	clients int
+	mix        string
+	exchanges  []exchange
+	clients    int
+	background bool // what the server does between its turns counts too, such as writes to its database
+
 	samples []sample
-	peak    int64     // bytes of memory
-	writes  int       // to the database
-	written time.Time // last
+	peak    int64 // bytes of memory
 }
 
 // sample is one round of one row.
 type sample struct {
-	load.Result
-	cpu time.Duration
+	cpu, elapsed time.Duration
+	latencies    []time.Duration
 }
 
 // micros is the CPU time of one request in microseconds.
-func (s sample) micros() float64 { return float64(s.cpu.Microseconds()) / float64(s.Requests) }
+func (s sample) micros() float64 { return float64(s.cpu.Microseconds()) / float64(len(s.latencies)) }
 
-// schedule says how rows take turns.
-type schedule struct {
-	rounds, conns int
-	length        time.Duration // of one load
-	turns         int           // of each row within a round
-	// between has the CPU time count that a server takes while others are asked, as for writes to its database.
-	between bool
+func (s sample) perSecond() float64 { return float64(len(s.latencies)) / s.elapsed.Seconds() }
+
+// percentile is the latency that so many of a hundred answers keep.
+func (s sample) percentile(percent int) time.Duration {
+	return slices.Sorted(slices.Values(s.latencies))[len(s.latencies)*percent/100].Round(10 * time.Microsecond)
 }
 
-// measure loads the rows in turn, round by round, so that what disturbs the machine for a while disturbs them all.
-// The first round only warms up.
-func (plan schedule) measure(ctx context.Context, rows []*row) error {
-	for _, r := range rows {
-		r.written = time.Now()
-	}
-	for round := range plan.rounds + 1 {
-		progress("round %d of %d", round, plan.rounds)
-		samples := make([]sample, len(rows))
-		for n := range plan.turns * len(rows) {
-			i := (n + n/len(rows)) % len(rows) // another one begins each time
-			if err := plan.load(ctx, rows[i], &samples[i]); err != nil {
-				return fmt.Errorf("%s, %s, %d clients: %w", rows[i].mix, rows[i].name, rows[i].clients, err)
-			}
-			for _, r := range rows {
-				r.countWrite()
-			}
+// callers is how many connections a load comes over.
+const callers = 16
+
+// turns of each row within a round: the speed of a machine changes within seconds, and all get their part of that.
+const turns = 10
+
+// measure loads the rows in turn, round by round, so that what disturbs the machine for a while disturbs them all. The
+// first round only warms up.
+func measure(ctx context.Context, rows []*row, rounds int, length time.Duration) error {
+	for round := range rounds + 1 {
+		progress("round %d of %d", round, rounds)
+		for _, r := range rows {
+			r.samples = append(r.samples, sample{})
 		}
-		for i, r := range rows {
-			if round > 0 {
-				r.samples = append(r.samples, samples[i])
+		for n := range turns * len(rows) {
+			r := rows[(n+n/len(rows))%len(rows)] // another one begins each time
+			if err := r.load(ctx, length/turns); err != nil {
+				return fmt.Errorf("%s, %s, %d clients: %w", r.mix, r.name, r.clients, err)
 			}
 		}
 	}
 	for _, r := range rows {
+		r.samples = r.samples[1:]
 		var err error
-		if _, r.peak, err = r.Memory(); err != nil {
+		if r.peak, err = r.PeakMemory(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// load loads one row, and adds what that came to.
-func (plan schedule) load(ctx context.Context, r *row, sum *sample) error {
+// load loads one row, and adds what that came to to its last sample.
+func (r *row) load(ctx context.Context, length time.Duration) error {
 	before, err := r.CPU()
 	if err != nil {
 		return err
 	}
-	if plan.between && r.booked > 0 {
+	if r.background && r.booked > 0 {
 		before = r.booked
 	}
-	options := load.Options{Conns: plan.conns, Duration: plan.length, Clients: r.clients, Start: r.asked}
-	if r.clients == few {
-		options.Turn = few * (fewLimit - 10)
+	limited, cancel := context.WithTimeout(ctx, length)
+	defer cancel()
+	first := r.asked
+	result, err := load.Load{Addr: r.Addr, Callers: callers, Next: func(n int) load.Request {
+		e := &r.exchanges[(first+n)%len(r.exchanges)]
+		return load.Request{Target: e.target, Client: r.client(first + n), Judge: e.judge}
+	}}.Run(limited)
+	if err == nil {
+		err = ctx.Err()
 	}
-	result, err := load.Run(ctx, r.Addr, r.cases, options)
 	if err != nil {
 		return err
 	}
-	r.booked, err = r.CPU()
-	r.asked += result.Requests
-	sum.cpu += r.booked - before
-	result.Requests += sum.Requests
-	result.Elapsed += sum.Elapsed
-	sum.Result = result
-	return err
-}
-
-// countWrite looks whether the database was written. What is written within a second is one write.
-func (r *row) countWrite() {
-	for _, name := range []string{r.db, r.db + "-wal"} {
-		info, err := os.Stat(name) // a bare handler has none
-		if err == nil && info.ModTime().Sub(r.written) > time.Second {
-			r.written = info.ModTime()
-			r.writes++
-		}
+	if r.booked, err = r.CPU(); err != nil {
+		return err
 	}
+	r.asked += len(result.Latencies)
+	s := &r.samples[len(r.samples)-1]
+	s.cpu += r.booked - before
+	s.elapsed += result.Elapsed
+	s.latencies = append(s.latencies, result.Latencies...)
+	return nil
 }
 
-// sorted gives a measure of all samples in order.
-func sorted[S any, M cmp.Ordered](all []S, measure func(S) M) []M {
-	values := make([]M, len(all))
-	for i, s := range all {
-		values[i] = measure(s)
+// client is who makes request n. Few clients are replaced before they reach their rate limit.
+func (r *row) client(n int) int {
+	first := 0
+	if r.clients == few {
+		first = n / (few * (fewLimit - 10)) * few
 	}
-	slices.Sort(values)
-	return values
-}
-
-func median[S any, M cmp.Ordered](all []S, measure func(S) M) M {
-	return sorted(all, measure)[len(all)/2]
+	return first + n%r.clients
 }

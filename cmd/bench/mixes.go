@@ -2,12 +2,8 @@ package main
 
 import (
 	"bytes"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -26,107 +22,91 @@ const (
 	pairs      = "v3 pairs"
 )
 
-// order is how the mixes are run and shown.
-var order = []string{direct, details, integrator, burn, v1, shield, pairs}
+// order is how the mixes of quotes are run and shown.
+var order = []string{direct, details, integrator, burn, v1, shield}
 
-// casesPerMix is how many different requests a mix has.
-const casesPerMix = 4096
+// exchange is a request and the answer it must get, with status 200.
+type exchange struct {
+	target   string
+	body     []byte
+	from, to int // the part of body that differs every time
+}
 
-// partners are the integrators that the bench's node has registered, and their
-// fee.
-var partners = func() (wallets []string) {
-	rng := rand.New(rand.NewPCG(3, 3))
-	for range 16 {
-		var a common.Address
-		for i := range a {
-			a[i] = byte(rng.Uint32())
-		}
-		wallets = append(wallets, a.Hex())
+func (e *exchange) judge(a load.Answer, err error) error {
+	if err != nil {
+		return fmt.Errorf("GET %s: %w", e.target, err)
 	}
-	return wallets
-}()
+	got, want := bytes.TrimRight(a.Body, "\n"), bytes.TrimRight(e.body, "\n")
+	if a.Status != 200 || len(got) != len(want) ||
+		!bytes.Equal(got[:e.from], want[:e.from]) || !bytes.Equal(got[e.to:], want[e.to:]) {
+		return fmt.Errorf("GET %s\ngot %d %s\nwant 200 %s", e.target, a.Status, a.Body, e.body)
+	}
+	return nil
+}
 
-const partnerBPS = 25
+const (
+	mixSize    = 4096 // different requests of a mix
+	partners   = 16   // integrators that the bench's node has registered
+	partnerBPS = 25   // their fee
+)
 
-// newMixes works out the requests and their answers. They are the same in every
-// run.
-func newMixes(judge *referee.Referee, root string) (map[string][]load.Case, error) {
-	listing, err := readListing(root)
+// newMixes works out the requests for quotes and their answers. They are the same in every run.
+func newMixes(root string) (map[string][]exchange, error) {
+	judge, err := referee.New(root)
 	if err != nil {
 		return nil, err
 	}
-	mixes := map[string][]load.Case{pairs: slices.Repeat([]load.Case{listing}, casesPerMix)}
-	for _, name := range order {
-		if name == pairs {
-			continue
-		}
-		version := "v3"
-		if name == v1 {
-			version = "v1"
-		}
+	mixes := map[string][]exchange{}
+	for _, mix := range order {
 		rng := rand.New(rand.NewPCG(1, 2))
-		swaps := pairsOf(name, judge.Pairs())
-		for i := range casesPerMix {
+		swaps := pairsOf(mix, judge.Pairs())
+		for i := range mixSize {
 			swap := judge.RandomSwap(rng, swaps[i%len(swaps)])
-			terms := referee.Terms{IssuerBPS: judge.BuiltInBPS(swap.Src)}
-			if name == integrator {
-				swap.Integrator = partners[i%len(partners)]
-				terms.IntegratorBPS = partnerBPS
-			}
-			body, err := judge.Body(version, swap, terms, referee.Note())
+			e, err := newExchange(judge, mix, swap, i)
 			if err != nil {
 				return nil, err
 			}
-			c := load.Case{Target: swap.Target(version), Body: body}
-			if swap.Shields() {
-				c.Hole[0], c.Hole[1] = referee.NoteIn(body)
-			}
-			if name == details {
-				around := referee.Around{ValidUntil: "2026-11-15T12:00:00Z", ValidFor: 60}
-				c.Body, err = judge.BodyWithDetails(swap, terms, around, nil)
-				if err != nil {
-					return nil, err
-				}
-				c.Target += "&include=details"
-				c.Hole[0], c.Hole[1] = referee.ValidUntilIn(c.Body)
-			}
-			mixes[name] = append(mixes[name], c)
+			mixes[mix] = append(mixes[mix], e)
 		}
 	}
 	return mixes, nil
 }
 
-// readListing is the request for all pairs. Its answer is on record.
-func readListing(root string) (load.Case, error) {
-	golden, err := os.ReadFile(filepath.Join(root, "testdata/v3/pairs.http"))
-	if err != nil {
-		return load.Case{}, err
+func newExchange(judge *referee.Referee, mix string, swap *referee.Swap, n int) (e exchange, err error) {
+	version := "v3"
+	terms := referee.Terms{IssuerBPS: judge.BuiltInBPS(swap.Src)}
+	switch mix {
+	case v1:
+		version = "v1"
+	case integrator:
+		swap.Integrator = common.Address{0xa1, byte(n % partners)}.Hex()
+		terms.IntegratorBPS = partnerBPS
 	}
-	parts := bytes.SplitN(golden, []byte("\n\n"), 3) // the request, the head of the answer, its body
-	if len(parts) != 3 {
-		return load.Case{}, errors.New("testdata/v3/pairs.http has no answer")
+	e.target = swap.Target(version)
+	if mix == details {
+		e.target += "&include=details"
+		around := referee.Around{ValidUntil: "2026-11-15T12:00:00Z", ValidFor: 60}
+		e.body, err = judge.BodyWithDetails(swap, terms, around, nil)
+		e.from, e.to = referee.ValidUntilIn(e.body)
+		return e, err
 	}
-	var body bytes.Buffer
-	if err := json.Compact(&body, parts[2]); err != nil {
-		return load.Case{}, err
+	e.body, err = judge.Body(version, swap, terms, referee.Note())
+	if swap.Shields() {
+		e.from, e.to = referee.NoteIn(e.body)
 	}
-	// The gateway that is loaded has endpoints for few chains, so that it cannot follow swaps.
-	answer := bytes.Replace(bytes.TrimSpace(body.Bytes()), []byte(`"tracking":true`), []byte(`"tracking":false`), 1)
-	return load.Case{Target: "/v3/app/pairs", Body: append(answer, '\n')}, nil
+	return e, err
 }
 
-// pairsOf gives the pairs of a mix. All but the shielding ones end on the hub,
-// which is where most swaps do, and the Fastify service quotes no others.
+// pairsOf gives the pairs of a mix. All but the shielding ones end on the hub, which is where most swaps do, and the
+// Fastify service quotes no others.
 func pairsOf(mix string, all []referee.Pair) (pairs []referee.Pair) {
 	for _, p := range all {
-		var in bool
+		in := !p.Burn && p.Dst == 369 && p.SrcToken.ChainID == p.Src && referee.Knows("v1", p)
 		switch mix {
 		case shield:
 			in = p.Shields()
 		case burn:
 			in = p.Burn
-		default:
-			in = !p.Burn && p.Dst == 369 && p.SrcToken.ChainID == p.Src && referee.Knows("v1", p)
 		}
 		if in {
 			pairs = append(pairs, p)

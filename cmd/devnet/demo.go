@@ -154,7 +154,7 @@ func (d *devnet) settled(ctx context.Context, s swap.Swap, tx common.Hash) (*ref
 	d.line("\n5. How it got there: the operator sees what the chain was told, and settles.")
 	var report reference.Report
 	if err := d.waiting("   ", func() (err error) {
-		report, err = d.reports.wait(ctx, tx)
+		report, err = d.await(ctx, tx)
 		return err
 	}); err != nil {
 		return nil, err

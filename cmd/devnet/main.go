@@ -19,18 +19,24 @@ import (
 
 func main() {
 	o, err := parseOptions(os.Args[1:], os.Stdout, os.Stderr)
-	os.Exit(cli.Run("devnet", err, func(ctx context.Context) error { return run(ctx, o, os.Stdout) }, os.Stderr))
+	os.Exit(start(o, err))
+}
+
+// start runs the devnet, unless its options are wrong, and gives the exit code.
+func start(o options, err error) int {
+	return cli.Run("devnet", err, func(ctx context.Context) error { return run(ctx, o, os.Stdout) }, os.Stderr)
 }
 
 // options are what can be chosen.
 type options struct {
+	gateway string // a built gateway; empty to build one
 	listen  string
 	page    string
 	rpcPort int
 	demo    *swap.Swap // nil for none
 	logs    io.Writer  // of the gateway
 
-	// Unhappy days.
+	// What may go wrong.
 	settleAfter   time.Duration
 	confirmations uint64
 	failing       chain.ID // 0 for none

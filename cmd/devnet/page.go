@@ -117,7 +117,8 @@ func (p *pageProxy) rpc(w http.ResponseWriter, r *http.Request) {
 		Params []json.RawMessage `json:"params"`
 	}
 	if json.Unmarshal(body, &call) != nil || call.Method != "eth_sendTransaction" {
-		p.forward(w, r, id, body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward(p.chains.Chain(id).URL()).ServeHTTP(w, r)
 		return
 	}
 	answer := map[string]any{"jsonrpc": "2.0", "id": call.ID}
@@ -128,6 +129,16 @@ func (p *pageProxy) rpc(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(answer) // an error here means that the browser has left
+}
+
+// forward passes a request on to a node, whatever its path.
+func forward(node string) http.Handler {
+	return &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.Out.URL.Scheme = "http"
+		r.Out.URL.Host = strings.TrimPrefix(node, "http://")
+		r.Out.URL.Path = "/"
+		r.Out.Host = ""
+	}}
 }
 
 // sign sends a transaction as the user.
@@ -155,23 +166,4 @@ func (p *pageProxy) sign(ctx context.Context, id chain.ID, params []json.RawMess
 		return common.Hash{}, err
 	}
 	return receipt.TxHash, nil
-}
-
-func (p *pageProxy) forward(w http.ResponseWriter, r *http.Request, id chain.ID, body []byte) {
-	node := p.chains.Chain(id).URL()
-	req, err := http.NewRequestWithContext(r.Context(), http.MethodPost, node, bytes.NewReader(body))
-	if err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		http.Error(w, "the chain does not answer: "+err.Error(), http.StatusBadGateway)
-		return
-	}
-	defer res.Body.Close()
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(res.StatusCode)
-	_, _ = io.Copy(w, res.Body) // an error here means that the browser has left
 }

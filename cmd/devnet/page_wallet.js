@@ -1,12 +1,17 @@
-// A wallet for the devnet's page. It announces itself as other wallets do (EIP-6963), and has everything signed at once,
-// with the key of the devnet's rich user: the devnet does that, and there is nothing to confirm.
+// A wallet for the devnet's page. It announces itself as other wallets do (EIP-6963). The devnet signs everything at
+// once with the key of its user, so there is nothing to confirm.
 {
   const account = '0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1';
   let chain = 1;
   let id = 0;
   const fail = (code, message) => { throw Object.assign(new Error(message), { code }); };
   const ask = async (method, params) => {
-    const res = await fetch(`/devnet/rpc/${chain}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ jsonrpc: '2.0', id: ++id, method, params }) });
+    id += 1;
+    const res = await fetch(`/devnet/rpc/${chain}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ jsonrpc: '2.0', id, method, params }),
+    });
     if (!res.ok) fail(4900, `The devnet answers ${res.status}.`);
     const { result, error } = await res.json();
     if (error) fail(error.code, error.message);
@@ -15,12 +20,14 @@
   const provider = {
     async request({ method, params = [] }) {
       switch (method) {
-        case 'eth_requestAccounts': case 'eth_accounts': return [account];
-        case 'eth_chainId': return '0x' + chain.toString(16);
+        case 'eth_requestAccounts':
+        case 'eth_accounts':
+          return [account];
+        case 'eth_chainId':
+          return '0x' + chain.toString(16);
         case 'wallet_switchEthereumChain': {
-          const wanted = Number(params[0].chainId);
           const before = chain;
-          chain = wanted;
+          chain = Number(params[0].chainId);
           try {
             await ask('eth_chainId', []);
           } catch {
@@ -36,8 +43,15 @@
     on() {},
     removeListener() {},
   };
-  const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E%3Crect width='8' height='8' fill='orange'/%3E%3C/svg%3E";
-  const detail = Object.freeze({ info: Object.freeze({ uuid: '5f5d4c1e-3f0a-4d0e-9a55-2f6f7c0a9d11', name: 'Devnet test wallet', icon, rdns: 'local.devnet' }), provider });
+  const icon = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 8 8'%3E"
+    + "%3Crect width='8' height='8' fill='orange'/%3E%3C/svg%3E";
+  const info = Object.freeze({
+    uuid: '5f5d4c1e-3f0a-4d0e-9a55-2f6f7c0a9d11',
+    name: 'Devnet test wallet',
+    icon,
+    rdns: 'local.devnet',
+  });
+  const detail = Object.freeze({ info, provider });
   const announce = () => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail }));
   addEventListener('eip6963:requestProvider', announce);
   announce();

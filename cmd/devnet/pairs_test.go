@@ -1,7 +1,7 @@
 package main
 
 import (
-	"fmt"
+	"bytes"
 	"math/big"
 	"os"
 	"slices"
@@ -14,7 +14,8 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
+	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // limits of one transaction, and an amount between them that no conversion divides evenly.
@@ -29,39 +30,83 @@ func limits(token chain.Token) (least, odd, most string) {
 	return "10", "1234.567891", "25000"
 }
 
-// everyPair executes every pair, in turn: by its transactions at the least amount, at the most with an integrator, in
-// between in the words of an older version, and as a batch. The turns shift, so that each chain and each token has all.
+// A kind is what swaps have in common that take the same way.
+type kind struct {
+	route                                    chain.Route
+	toHub, onward, native, shield, unshields bool
+}
+
+func (w *world) kindOf(p chain.Pair) kind {
+	return kind{
+		route:     p.Route,
+		toHub:     p.Dst == chain.Hub,
+		onward:    w.net.Deployment.FeeChain(p.Dst) != p.Dst.Network(),
+		native:    p.SrcToken.Native(),
+		shield:    p.Dst.Private(),
+		unshields: p.Src.Private(),
+	}
+}
+
+// everyPair swaps every pair once; in turn at the least amount, at the most with an integrator, in between in the words
+// of an older version, and as a batch. The turns shift, so that each chain and each token has all of them.
 func (w *world) everyPair(t *testing.T) {
+	seen := map[kind]bool{}
 	for i, p := range chain.Pairs() {
-		least, odd, most := limits(p.SrcToken)
-		kinds := []struct {
-			version, amount string
-			integrator      common.Address
-			batch           bool
-		}{
-			{version: "v3", amount: least},
-			{version: "v3", amount: most, integrator: reference.Integrator.Wallet},
-			{version: olderVersion(p, i/4), amount: odd},
-			{version: "v3", amount: least, batch: true},
+		first := !seen[w.kindOf(p)]
+		seen[w.kindOf(p)] = true
+		if testing.Short() && !first {
+			continue
 		}
-		kind := kinds[(i+i/4)%4]
-		s := w.swap(p, amount(t, kind.amount, p.SrcToken))
-		s.Integrator = kind.integrator
-		t.Run(pairName(p)+" "+kind.version+" "+kind.amount, func(t *testing.T) {
+		least, odd, most := limits(p.SrcToken)
+		ways := []struct {
+			name, version, amount string
+			integrator            common.Address
+			batch                 bool
+		}{
+			{name: "least", version: "v3", amount: least},
+			{name: "most", version: "v3", amount: most, integrator: reference.Integrator.Wallet},
+			{name: "odd", version: olderVersion(p, i/4), amount: odd},
+			{name: "batch", version: "v3", amount: least, batch: !p.Src.Private()},
+		}
+		way := ways[(i+i/4)%4]
+		t.Run(pairName(p)+" "+way.name+" "+way.version, func(t *testing.T) {
 			t.Parallel()
-			if kind.batch {
-				w.completeBatch(t, s)
+			s := w.newSwap(t, p, way.amount)
+			s.Integrator = way.integrator
+			var checked *swap.Checked
+			var receipt *types.Receipt
+			if way.batch {
+				checked, receipt = w.sendBatch(t, s, reference.User.Key, new(big.Int))
 			} else {
-				w.complete(t, kind.version, s)
+				checked = w.quote(t, way.version, s)
+				receipt = w.execute(t, checked)
 			}
+			w.wantPaid(t, s, checked, receipt)
+			if first {
+				status := w.wantState(t, s.Src, receipt.TxHash, client.Settling)
+				equal(t, "whether the status has a burn", status.Burn != nil, s.Route == chain.CCTPInbound)
+			}
+			payout := w.settle(t, s, receipt)
+			w.wantSettled(t, s, payout)
+			signed := client.Sent{Hash: receipt.TxHash, SrcChain: uint64(s.Src)}
+			if way.version == "v3" {
+				signed.Quote = checked.Checked // the client then refuses a status of another swap
+			}
+			w.wantStatus(t, signed, payout)
 		})
 	}
 }
 
-// olderVersion is one of those that are served and know the pair, in turn; without any it is the current one.
+func pairName(p chain.Pair) string {
+	return p.SrcToken.Symbol + "@" + p.Src.String() + " to " + p.DstToken.Symbol + "@" + p.Dst.String()
+}
+
+// olderVersion is one of those that are served and know the pair, in turn; without any it is the current one. An older
+// version may have been deleted.
 func olderVersion(p chain.Pair, turn int) string {
+	onV1 := []chain.ID{1, 56, 137, 369, 8453, 42161, 69696969, 96969696}
 	versions := []string{}
-	if served("v1") && onV1(p.Src) && onV1(p.Dst) {
+	if served("v1") && slices.Contains(onV1, p.Src) && slices.Contains(onV1, p.Dst) {
 		versions = append(versions, "v1")
 	}
 	if served("v3legacy") {
@@ -73,125 +118,124 @@ func olderVersion(p chain.Pair, turn int) string {
 	return versions[turn%len(versions)]
 }
 
-// served tells whether a version is there: an older one may have been deleted.
 func served(version string) bool {
 	_, err := os.Stat("../../" + version)
 	return err == nil
 }
 
-// onV1 tells whether the oldest version knows a chain.
-func onV1(id chain.ID) bool {
-	return slices.Contains([]chain.ID{1, 56, 137, 369, 8453, 42161, 69696969, 96969696}, id)
-}
-
-func pairName(p chain.Pair) string {
-	return fmt.Sprintf("%s on %s to %s on %s", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
-}
-
-// complete takes a swap from the question to the money.
-func (w *world) complete(t *testing.T, version string, s swap.Swap) {
-	q, checked := w.quote(t, version, s)
-	receipt := w.execute(t, checked)
-	if s.Route == chain.CCTPInbound {
-		w.wantBurn(t, s, checked, receipt)
-	} else {
-		w.wantSwap(t, s, checked, receipt)
-	}
-	w.wantPaid(t, s, checked, receipt)
-
-	if w.firstOfKind(s, w.net.Deployment.FeeChain(s.Dst)) {
-		w.wantSettling(t, s, receipt)
-	}
-	payout := w.settle(t, s.Src.Network(), receipt)
-	if s.Route == chain.CCTPInbound {
-		w.wantDelivery(t, s, checked, payout)
-	}
-	w.wantSettled(t, s, q, payout)
-	w.wantID(t, s, checked, receipt, payout)
-	w.wantStatus(t, s, receipt, payout)
-}
-
-// wantPaid wants the swapper to be poorer by the amount and, on a chain's own coin, the gas.
+// wantPaid wants the swapper to have paid the amount and, of a chain's own coin, the gas, and the pool to have it.
 func (w *world) wantPaid(t *testing.T, s swap.Swap, q *swap.Checked, receipt *types.Receipt) {
 	t.Helper()
-	me, want := reference.User.Address, negative(s.Amount)
-	value := new(big.Int)
+	user := reference.User.Address
+	want := new(big.Int).Neg(s.Amount)
 	if s.SrcToken.Native() {
-		value.Set(s.Amount)
 		gas := new(big.Int).Mul(new(big.Int).SetUint64(receipt.GasUsed), receipt.EffectiveGasPrice)
 		want.Sub(want, gas)
 	}
-	equal(t, "change of the swapper's balance", w.change(t, s.SrcToken, me, receipt), want)
-	tx, _, err := w.net.Chain(s.Src).Client().TransactionByHash(t.Context(), receipt.TxHash)
-	if err != nil {
-		t.Fatal(err)
-	}
-	equal(t, "value of the transaction", tx.Value(), value)
-	if !s.SrcToken.Native() {
-		equal(t, "allowance left over", w.allowance(t, s.SrcToken, me, q.Main.To, receipt.BlockNumber), 0)
+	w.wantChange(t, "swapper", s.SrcToken, user, receipt, want)
+	if s.Route != chain.CCTPInbound {
+		w.wantChange(t, "source pool", s.SrcToken, q.Main.To, receipt, s.Amount)
 	}
 }
 
-// refereed has the referee work the quote out again. It gives who must get what.
-func (w *world) refereed(t *testing.T, s swap.Swap, q *rawQuote) referee.Split {
+// wantSettled wants everyone to have their part, as the referee divides it.
+func (w *world) wantSettled(t *testing.T, s swap.Swap, payout *reference.Payout) {
 	t.Helper()
-	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
-	if err != nil {
-		t.Fatal(err)
-	}
-	swap, bps := &referee.Swap{Pair: pair, Amount: s.Amount, Recipient: s.Recipient}, int64(0)
-	if s.Integrator != (common.Address{}) {
-		swap.Integrator, bps = s.Integrator.Hex(), int64(reference.Integrator.FeeBPS)
-	}
-	if err := w.referee.Check(q.Version, swap, bps, []*big.Rat{w.referee.BuiltInBPS(swap.Src)}, q.Raw); err != nil {
-		t.Errorf("the referee expects another quote: %v", err)
-	}
-	return swap.Split(bps)
-}
-
-// wantSettled wants everyone to have their part.
-func (w *world) wantSettled(t *testing.T, s swap.Swap, q *rawQuote, payout *reference.Payout) {
-	t.Helper()
-	want := w.refereed(t, s, q)
-
-	// Where the destination has no pool, the settlement chain's pays, in USDC too.
+	same, bps := w.refereed(t, s)
+	want := same.Split(bps)
 	paid := s.DstToken
-	if payout.Mint != nil {
-		network, _ := chain.FindNetwork(payout.Network)
-		paid = network.Tokens[slices.IndexFunc(network.Tokens, func(t chain.Token) bool { return t.Symbol == chain.USDC })]
+	if payout.Mint != nil { // where the destination has no pool, the settlement chain's pays, in USDC too
+		usdc, err := chain.FindToken(payout.Network, chain.USDC)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paid = *usdc
 	}
-	equal(t, "change of the treasury", w.change(t, paid, reference.Treasury, payout.Receipt), want.Protocol)
-	equal(t, "change of the integrator's wallet", w.change(t, paid, reference.Integrator.Wallet, payout.Receipt), want.Integrator)
-	equal(t, "change of the pool", w.change(t, paid, payout.Pool, payout.Receipt), negative(want.Gross))
-	if q.Version == "v3" {
-		equal(t, "chain of the pool", payout.Network, q.Fee.ChainID)
-	}
-	if s.Dst.Private() {
-		w.wantShielded(t, s, want.Net, payout.Receipt)
+	w.wantChange(t, "treasury", paid, reference.Treasury, payout.Receipt, want.Protocol)
+	w.wantChange(t, "integrator", paid, reference.Integrator.Wallet, payout.Receipt, want.Integrator)
+	w.wantChange(t, "pool", paid, payout.Pool, payout.Receipt, new(big.Int).Neg(want.Gross))
+	if !s.Dst.Private() {
+		w.wantBalance(t, s.DstToken, s.Recipient, want.Net)
 		return
 	}
-	equal(t, "balance of the recipient", w.balance(t, s.DstToken, common.HexToAddress(s.Recipient), nil), want.Net)
+	note, err := reference.FindShielded(payout.Receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "shielded token", note.Token, s.DstToken.Address)
+	equal(t, "shielded amount", note.Value, swap.AfterRailgun(want.Net, 25))
+	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), want.Net)
+	owner, err := railgun.ParseAddress(s.Recipient)
+	if err != nil {
+		t.Fatal(err)
+	}
+	random, err := railgun.Open(reference.PrivateViewingKey, note.Note)
+	if err != nil {
+		t.Fatalf("the recipient cannot open the note: %v", err)
+	}
+	if owner.NPK(random) != note.NPK {
+		t.Error("the recipient can see the note and never spend it")
+	}
 }
 
-// beyondTheLimits wants one unit less than the least, and one more than the most, of every token to be refused.
-func (w *world) beyondTheLimits(t *testing.T) {
-	tried := map[string]bool{}
-	for _, p := range chain.Pairs() {
-		if key := p.Src.String() + p.SrcToken.Symbol; tried[key] {
-			continue
-		} else {
-			tried[key] = true
-		}
-		least, _, most := limits(p.SrcToken)
-		one := big.NewInt(1)
-		for _, amount := range []*big.Int{
-			new(big.Int).Sub(amount(t, least, p.SrcToken), one),
-			new(big.Int).Add(amount(t, most, p.SrcToken), one),
-		} {
-			_, err := w.gateway.Quote(t.Context(), w.swap(p, amount).Request())
-			if err == nil || !strings.Contains(err.Error(), "AMOUNT_OUT_OF_RANGE") {
-				t.Errorf("%s of %s on %s: got %v, want it refused", amount, p.SrcToken.Symbol, p.Src, err)
-			}
-		}
+// wantStatus wants a wallet to find the settlement through the gateway. An answer from before the settlement may be
+// kept for a block time.
+func (w *world) wantStatus(t *testing.T, sent client.Sent, payout *reference.Payout) {
+	t.Helper()
+	status, err := swap.Follow(t.Context(), w.gateway, sent, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
+	if status.State != client.Settled || !status.Final || status.Settlement == nil {
+		t.Fatalf("got %s, want it settled", status.Raw)
+	}
+	if _, ok := status.Took(); !ok {
+		t.Errorf("it does not say how long it took: %s", status.Raw)
+	}
+	paid := payout.Receipt
+	if payout.Mint != nil {
+		paid = payout.Mint
+	}
+	equal(t, "transaction of the settlement", status.Settlement.TxHash, paid.TxHash)
+	equal(t, "chain of the settlement", status.Settlement.ChainID, payout.DstChain.Network())
+	equal(t, "amount of the settlement", status.Settlement.Amount, payout.Settlement.Amount)
+	equal(t, "amount of the swap", status.Swap.Amount, payout.Amount)
+}
+
+func (w *world) wantState(t *testing.T, src chain.ID, tx common.Hash, want string) *client.Status {
+	t.Helper()
+	for status, err := range w.gateway.Follow(t.Context(), client.Sent{SrcChain: uint64(src), Hash: tx}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "state of "+tx.Hex(), status.State, want)
+		return status
+	}
+	return nil
+}
+
+// notSettled wants the status of what the operator does not pay out: a burn that allows less than the issuer's fee, a
+// transaction that is no swap, and one that does not exist.
+func (w *world) notSettled(t *testing.T) {
+	s := w.newSwap(t, pairOf(t, "USDC@59144", "USDC@369"), "10")
+	checked := w.quote(t, "v3", s)
+	replaceLast(t, checked.Main.Data, common.BigToHash(checked.MaxFee).Bytes(), make([]byte, 32))
+	status := w.wantState(t, s.Src, w.execute(t, checked).TxHash, client.Settling)
+	if status.Burn == nil || status.Burn.Attested || !strings.Contains(status.Burn.Reason, "insufficient_fee") {
+		t.Errorf("got %s, want that the fee is insufficient", status.Raw)
+	}
+	p := pairOf(t, "USDC@369", "USDC@1")
+	receipt := w.send(t, p.Src, tokenCall(t, p.SrcToken, "approve", w.newRecipient(), big.NewInt(1)))
+	w.wantState(t, p.Src, receipt.TxHash, client.NotASwap)
+	w.wantState(t, p.Src, common.Hash{1}, client.NotFound)
+}
+
+// replaceLast writes over the last occurrence of old, which is as long as its replacement.
+func replaceLast(t *testing.T, data, old, replacement []byte) {
+	t.Helper()
+	at := bytes.LastIndex(data, old)
+	if at < 0 || len(old) != len(replacement) {
+		t.Fatalf("%x cannot take the place of %x in %x", replacement, old, data)
+	}
+	copy(data[at:], replacement)
 }

@@ -10,11 +10,13 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/child"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -27,12 +29,13 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 
-	var binary string
-	if err := p.during("Building the gateway", func() (err error) {
-		binary, err = child.Build(ctx, dir)
-		return err
-	}); err != nil {
-		return unlessStopped(ctx, err)
+	if o.gateway == "" {
+		if err := p.during("Building the gateway", func() (err error) {
+			o.gateway, err = child.Build(ctx, dir)
+			return err
+		}); err != nil {
+			return unlessStopped(ctx, err)
+		}
 	}
 	var chains *reference.Net
 	if err := p.during(fmt.Sprintf("Starting %d chains", len(chain.Networks())), func() (err error) {
@@ -48,7 +51,7 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	gateway, err := startGateway(ctx, binary, chains, o, unhappy)
+	gateway, err := startGateway(ctx, chains, o, unhappy)
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -60,8 +63,8 @@ func run(ctx context.Context, o options, out io.Writer) (err error) {
 	}
 	defer func() { err = errors.Join(err, page.close()) }()
 
-	d := &devnet{printer: p, chains: chains, gateway: gateway, page: page}
-	stopped, err := chains.Operate(ctx, d.reports.add)
+	d := &devnet{printer: p, chains: chains, gateway: gateway, page: page, reports: make(chan reference.Report, 1000)}
+	stopped, err := chains.Operate(ctx, func(r reference.Report) { d.reports <- r })
 	if err != nil {
 		return unlessStopped(ctx, err)
 	}
@@ -91,10 +94,10 @@ func unlessStopped(ctx context.Context, err error) error {
 // do with the chains may be given in the environment. It limits requests by default, so that who builds on it meets
 // that here first.
 func startGateway(
-	ctx context.Context, binary string, chains *reference.Net, o options, unhappy []string,
+	ctx context.Context, chains *reference.Net, o options, unhappy []string,
 ) (*child.Server, error) {
 	gateway := child.Gateway{
-		Binary: binary,
+		Binary: o.gateway,
 		Listen: o.listen,
 		Env:    slices.Concat(os.Environ(), gatewayEnv(chains), unhappy),
 		Log:    &child.Log{See: func(line []byte) { fmt.Fprintf(o.logs, "%s\n", line) }},
@@ -142,7 +145,7 @@ type devnet struct {
 	chains  *reference.Net
 	gateway *child.Server
 	page    *pageProxy
-	reports reports
+	reports chan reference.Report // of the operator; there is room for all that nobody has read yet
 }
 
 // introduce says where everything is.
@@ -176,16 +179,29 @@ func (d *devnet) invite() {
 // stay tells of what is settled until ctx or the gateway ends.
 func (d *devnet) stay(ctx context.Context) {
 	for {
-		for _, r := range d.reports.drain() {
-			d.tell(r)
-		}
 		select {
-		case <-d.reports.arrived():
+		case r := <-d.reports:
+			d.tell(r)
 		case <-d.gateway.Done():
 			d.line("The gateway is gone.")
 			return
 		case <-ctx.Done():
 			return
+		}
+	}
+}
+
+// await gives the report on a transaction, and tells of the others that come before it.
+func (d *devnet) await(ctx context.Context, tx common.Hash) (reference.Report, error) {
+	for {
+		select {
+		case r := <-d.reports:
+			if r.Tx == tx {
+				return r, nil
+			}
+			d.tell(r)
+		case <-ctx.Done():
+			return reference.Report{}, context.Cause(ctx)
 		}
 	}
 }
@@ -196,4 +212,25 @@ func (d *devnet) tell(r reference.Report) {
 		return
 	}
 	d.line("Settled: %s on chain %s: %s", r.Tx, r.Network, account(r.Payout))
+}
+
+// account says in one line who was paid what.
+func account(p *reference.Payout) string {
+	found, err := chain.FindToken(p.DstChain, p.DstToken.Hex())
+	if err != nil {
+		return err.Error()
+	}
+	token := *found
+	net := p.Settlement.Amount
+	text := fmt.Sprintf("%s to %s on chain %s", swap.Money(net, token), common.BytesToAddress(p.Recipient), p.DstChain)
+	if p.RecipientType != 0 {
+		bps := chain.Reference().Railgun.ShieldBPS
+		text = fmt.Sprintf("%s to a private balance on chain %s (%s)",
+			swap.Money(swap.AfterRailgun(net, bps), token), p.DstChain, swap.LessRailgun(net, token, bps))
+	}
+	text += "; fees " + swap.Money(p.Settlement.ProtocolFee, token)
+	if p.Settlement.IntegratorFee.Sign() > 0 {
+		text += fmt.Sprintf(" and %s to the integrator", swap.Money(p.Settlement.IntegratorFee, token))
+	}
+	return text
 }

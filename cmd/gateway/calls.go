@@ -31,13 +31,12 @@ type choices struct {
 
 // command is one of the things that this program does.
 type command struct {
-	name  string // may be two words; empty for what it does without any
-	args  string // what must follow, empty if nothing may; in brackets if it may
-	does  string
-	more  string // what else its usage has to say
-	flags func(*flag.FlagSet, *choices)
-	must  string // the flag that has to be given
-	run   func(context.Context, invocation) error
+	name    string // may be two words; empty for what it does without any
+	args    string // what must follow, if anything
+	options string // its flags, as the usage shows them
+	does    string
+	flags   func(*flag.FlagSet, *choices)
+	run     func(context.Context, invocation) error
 }
 
 func commands() []command {
@@ -50,7 +49,7 @@ func commands() []command {
 			does: "copies the SQLite database of USAGE_DB to a new file, while the service runs",
 			run:  configured(backUp),
 		}, {
-			name:  "check",
+			name: "check", options: "[-json]",
 			does:  "tests the configuration: files, endpoints, contracts, Redis, database, issuer",
 			flags: jsonFlag,
 			run:   checkService,
@@ -64,33 +63,31 @@ func commands() []command {
 			run:  configured(askHealth),
 		}, {
 			name: "key new", args: "NAME",
-			does: "makes an API key for a client and prints the line for CLIENTS_FILE",
-			more: `NAME is the client's name as in CLIENTS_FILE, in "quotes" if it has spaces.`,
+			does: "makes an API key for a client, named as in CLIENTS_FILE, and prints the line for that file",
 			run:  newKey,
 		}, {
-			name: "plan check", args: "FILE",
+			name: "plan check", args: "FILE", options: "[-at TIME] [-json]",
 			does: "checks a retirement plan and shows its timeline; " +
 				"with USAGE_DB, also what its gates make of the counts",
 			flags: planCheckFlags,
-			run:   checkPlan,
+			run:   configured(checkPlan),
 		}, {
-			name: "plan simulate", args: "FILE",
+			name: "plan simulate", args: "FILE", options: "[-json]",
 			does:  "shows which clients a retirement plan would refuse, going by USAGE_DB",
 			flags: jsonFlag,
 			run:   configured(simulatePlan),
 		}, {
-			name:  "report",
+			name: "report", options: "-o FILE",
 			does:  "writes the operator's page, from the database and the plan, as one HTML file",
-			flags: reportFlags, must: "o",
-			run: configured(writeReport),
+			flags: reportFlags,
+			run:   configured(writeReport),
 		}, {
 			name: "version",
 			does: "shows version, module and commit of this program, a hash of it, and its Go",
 			run:  showVersion,
 		}, {
-			name: "help", args: "[COMMAND]",
+			name: "help", options: "[COMMAND]",
 			does: "lists the commands, or shows how one is called; so does -h anywhere",
-			run:  showHelp,
 		},
 	}
 }
@@ -123,31 +120,36 @@ func (e usageError) Error() string { return string(e) }
 
 // execute runs the command that in.args name.
 func execute(ctx context.Context, in invocation) error {
-	if cli.WantsHelp(in.args) {
-		isFlag := func(arg string) bool { return strings.HasPrefix(arg, "-") }
-		return explain(in.stdout, slices.DeleteFunc(slices.Clone(in.args), isFlag))
+	if len(in.args) == 0 {
+		return serve(ctx, in)
 	}
-	c, found := find(in.args)
-	if !found {
-		return unknownCommand(in.args)
+	if cli.WantsHelp(in.args) || in.args[0] == "help" {
+		return explain(in.stdout, in.args)
 	}
-	in.args = in.args[len(strings.Fields(c.name)):]
-	if err := in.parse(c); err != nil {
-		return err
+	for _, c := range named(in.args) {
+		words := len(strings.Fields(c.name))
+		if len(in.args) < words {
+			continue
+		}
+		in.args = in.args[words:]
+		if err := in.parse(c); err != nil {
+			return err
+		}
+		return c.run(ctx, in)
 	}
-	return c.run(ctx, in)
+	return unknownCommand(in.args)
 }
 
-// find is the command that the first words name.
-func find(words []string) (command, bool) {
+// named are the commands that words name, or begin to name: "plan" begins two.
+func named(words []string) (found []command) {
 	for _, c := range commands() {
 		name := strings.Fields(c.name)
-		named := len(words) >= len(name) && slices.Equal(words[:len(name)], name)
-		if named && (c.name != "" || len(words) == 0) {
-			return c, true
+		n := min(len(name), len(words))
+		if n > 0 && slices.Equal(name[:n], words[:n]) {
+			found = append(found, c)
 		}
 	}
-	return command{}, false
+	return found
 }
 
 // parse reads the arguments of a command. Flags may come before and after the others.
@@ -166,14 +168,7 @@ func (in *invocation) parse(c command) error {
 			given = given[1:]
 		}
 	}
-	optional := strings.HasPrefix(c.args, "[")
-	wanted := len(strings.Fields(c.args))
-	switch {
-	case !optional && wanted == 0 && len(in.args) > 0 && c.flags == nil:
-		return usageError(fmt.Sprintf("gateway %s takes no arguments", c.name))
-	case !optional && len(in.args) != wanted:
-		return usageError(in.usage)
-	case c.must != "" && flags.Lookup(c.must).Value.String() == "":
+	if len(in.args) != len(strings.Fields(c.args)) {
 		return usageError(in.usage)
 	}
 	return nil
@@ -191,66 +186,36 @@ func (c command) flagSet(chosen *choices) *flag.FlagSet {
 
 // call is how the command is called: gateway plan check FILE [-at TIME] [-json].
 func (c command) call() string {
-	words := strings.Fields("gateway " + c.name + " " + c.args)
-	c.flagSet(&choices{}).VisitAll(func(f *flag.Flag) {
-		value, _ := flag.UnquoteUsage(f)
-		text := strings.TrimSpace("-" + f.Name + " " + value)
-		if f.Name != c.must {
-			text = "[" + text + "]"
-		}
-		words = append(words, text)
+	return strings.Join(strings.Fields("gateway "+c.name+" "+c.args+" "+c.options), " ")
+}
+
+func (c command) usage() string { return "usage: " + c.call() }
+
+// explain lists the commands or, if any are named, shows how these are called.
+func explain(out io.Writer, args []string) error {
+	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
+		return arg == "help" || strings.HasPrefix(arg, "-")
 	})
-	return strings.Join(words, " ")
-}
-
-func (c command) usage() string {
-	return strings.TrimSpace("usage: " + c.call() + "\n" + c.more)
-}
-
-func showHelp(_ context.Context, in invocation) error { return explain(in.stdout, in.args) }
-
-// explain lists the commands or, if there are words, shows how those are called whose
-// names begin with them.
-func explain(out io.Writer, words []string) error {
-	var text strings.Builder
-	named := beginningWith(words)
-	if c, found := find(words); found && len(words) > 0 {
-		named = []command{c}
+	if len(words) == 0 {
+		listCommands(out)
+		return nil
 	}
-	switch {
-	case len(words) == 0:
-		listCommands(&text)
-	case len(named) == 0:
+	found := named(words)
+	if len(found) == 0 {
 		return unknownCommand(words)
 	}
-	for i, c := range named {
+	for i, c := range found {
 		if i > 0 {
-			text.WriteString("\n\n")
+			fmt.Fprint(out, "\n\n")
 		}
-		c.explain(&text)
-	}
-	_, err := io.WriteString(out, text.String())
-	return err
-}
-
-// beginningWith are the commands whose names begin with these words.
-func beginningWith(words []string) (found []command) {
-	for _, c := range commands() {
-		name := strings.Fields(c.name)
-		if len(words) > 0 && len(name) >= len(words) && slices.Equal(name[:len(words)], words) {
-			found = append(found, c)
+		fmt.Fprintf(out, "%s\n\n", c.usage())
+		cli.PrintText(out, strings.ToUpper(c.does[:1])+c.does[1:]+".")
+		if c.flags != nil {
+			fmt.Fprintln(out)
+			cli.PrintFlags(out, c.flagSet(&choices{}))
 		}
 	}
-	return found
-}
-
-func (c command) explain(out io.Writer) {
-	fmt.Fprintf(out, "%s\n\n", c.usage())
-	cli.PrintText(out, strings.ToUpper(c.does[:1])+c.does[1:]+".")
-	if c.flags != nil {
-		fmt.Fprintln(out)
-		cli.PrintFlags(out, c.flagSet(&choices{}))
-	}
+	return nil
 }
 
 func listCommands(out io.Writer) {
@@ -271,11 +236,6 @@ func listCommands(out io.Writer) {
 		"Exit codes: 0, done; 1, it could not be done, or a setting is wrong; 2, a wrong call.")
 }
 
-// unknownCommand names the commands that begin with these words, if there are any.
 func unknownCommand(words []string) error {
-	text := fmt.Sprintf("unknown command %.60q", strings.Join(words, " "))
-	for i, c := range beginningWith(words) {
-		text += []string{": use ", " or "}[min(i, 1)] + "`gateway " + c.name + "`"
-	}
-	return usageError(text + "; `gateway help` lists all commands")
+	return usageError(fmt.Sprintf("unknown command %.60q; `gateway help` lists all commands", strings.Join(words, " ")))
 }

@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
@@ -19,12 +19,11 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
-	checkTimeout  = time.Minute     // for all tests
-	answerTimeout = 5 * time.Second // for the database
+	chainsTimeout   = time.Minute
+	databaseTimeout = 5 * time.Second
 )
 
 // quiet is the log of the parts under test. The results say what went wrong.
@@ -34,8 +33,6 @@ var quiet = slog.New(slog.DiscardHandler)
 // tests what it names, and prints the results. The error says how many tests
 // failed.
 func checkService(ctx context.Context, in invocation) error {
-	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
-	defer cancel()
 	results, notices := testAll(ctx, in.env)
 	sum, failed := tally(results)
 	var err error
@@ -64,20 +61,6 @@ func tally(results []selfcheck.Result) (text string, failed int) {
 	return text, failed
 }
 
-// test is a part of `gateway check`. The parts run at the same time.
-type test func() []selfcheck.Result
-
-// testOf is one test of what a variable names, if that is set.
-func testOf(name string, what selfcheck.What, variable, value string, do func() (string, error)) test {
-	return func() []selfcheck.Result {
-		if value == "" {
-			return []selfcheck.Result{result(name, what, "", notTested(variable+" is not set"))}
-		}
-		detail, err := do()
-		return []selfcheck.Result{result(name, what, detail, err)}
-	}
-}
-
 // testAll tests what the environment names, as far as it can be read. The notices are
 // about what is right and could be better.
 func testAll(ctx context.Context, env environment) (results []selfcheck.Result, notices []string) {
@@ -88,36 +71,17 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	}
 	deployment, detail, err := testDeployment(cfg)
 	results = append(results, result("deployment", selfcheck.Deployment, detail, err))
-	tests := []test{
-		testOf("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
-			_, err := lifecycle.Read(cfg.Gateway.LifecycleFile, servedVersions())
-			return "", err
-		}),
-		testOf("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
-			clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
-			if err != nil {
-				return "", err
-			}
-			return strconv.Itoa(len(clients.All())), nil
-		}),
-		func() []selfcheck.Result { return testChains(ctx, cfg, deployment) },
-		func() []selfcheck.Result { return testIssuer(ctx, cfg.IssuerFees, deployment) },
-		testOf("Redis", selfcheck.Redis, "REDIS_URL", cfg.Limit.RedisURL, func() (string, error) {
-			return "", testRedis(ctx, cfg.Limit)
-		}),
-		testOf("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) {
-			return testDatabase(ctx, cfg.Usage)
-		}),
-	}
-	parts := make([][]selfcheck.Result, len(tests))
-	var running safego.Group
-	for i, test := range tests {
-		// Until it is done.
-		parts[i] = []selfcheck.Result{result("a test", selfcheck.Configuration, "", errBug)}
-		running.Go(nil, "a test of gateway check", func() { parts[i] = test() })
-	}
-	running.Wait()
-	return append(results, slices.Concat(parts...)...), endpointWarnings(cfg)
+	err = testPlan(cfg.Gateway.LifecycleFile)
+	results = append(results, result("retirement plan", selfcheck.Plan, "", err))
+	detail, err = testClients(cfg.Caller.ClientsFile)
+	results = append(results, result("known clients", selfcheck.Clients, detail, err))
+	results = append(results, testChains(ctx, cfg, deployment)...)
+	results = append(results, testIssuer(ctx, cfg.IssuerFees, deployment)...)
+	err = testRedis(ctx, cfg.Limit)
+	results = append(results, result("Redis", selfcheck.Redis, "", err))
+	detail, err = testDatabase(ctx, cfg.Usage)
+	results = append(results, result("usage database", selfcheck.Database, detail, err))
+	return results, endpointWarnings(cfg)
 }
 
 // endpointWarnings tells of the chains whose endpoints cannot confirm each other.
@@ -139,8 +103,6 @@ func endpointWarnings(cfg *config) []string {
 	return append(warnings, "there is only one endpoint for chain "+strings.Join(alone, ", ")+
 		", so that its word alone makes an answer final; name a second one, of another provider")
 }
-
-var errBug = errors.New("internal error in this test; see the log")
 
 // notTested is why there was nothing to test.
 type notTested string
@@ -189,6 +151,26 @@ func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error)
 	return d, strings.Join(notes, "; "), nil
 }
 
+func testPlan(file string) error {
+	if file == "" {
+		return notTested("LIFECYCLE_FILE is not set")
+	}
+	_, err := lifecycle.Read(file, servedVersions())
+	return err
+}
+
+// testClients says how many clients there are.
+func testClients(file string) (count string, err error) {
+	if file == "" {
+		return "", notTested("CLIENTS_FILE is not set")
+	}
+	clients, err := caller.NewClients(file, quiet)
+	if err != nil {
+		return "", err
+	}
+	return strconv.Itoa(len(clients.All())), nil
+}
+
 // testChains tests only the endpoints if the deployment is nil.
 func testChains(ctx context.Context, cfg *config, d *chain.Deployment) []selfcheck.Result {
 	var chains *rpc.Client
@@ -200,6 +182,8 @@ func testChains(ctx context.Context, cfg *config, d *chain.Deployment) []selfche
 		return []selfcheck.Result{result("RPC endpoints", selfcheck.Endpoint, "", err)}
 	}
 	defer chains.Close()
+	ctx, cancel := context.WithTimeout(ctx, chainsTimeout)
+	defer cancel()
 	return selfcheck.OnChain(ctx, d, chains, quiet)
 }
 
@@ -234,7 +218,10 @@ func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (resu
 
 // testRedis has Redis count a request, as the service does at its start.
 func testRedis(ctx context.Context, cfg limit.Config) error {
-	if cfg.PerMinute == 0 {
+	switch {
+	case cfg.RedisURL == "":
+		return notTested("REDIS_URL is not set")
+	case cfg.PerMinute == 0:
 		return notTested("RATE_LIMIT is 0, so that nothing is counted")
 	}
 	limiter, err := limit.New(ctx, cfg, quiet, time.Now)
@@ -250,26 +237,23 @@ func testRedis(ctx context.Context, cfg limit.Config) error {
 
 // testDatabase says what the service will do with the database.
 func testDatabase(ctx context.Context, cfg store.Config) (will string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	if cfg.DB == "" {
+		return "", notTested("USAGE_DB is not set")
+	}
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 	defer cancel()
 	return store.Check(ctx, cfg)
 }
 
 // writeTable writes one line for each result, one that adds them up, and the notices.
 func writeTable(out io.Writer, results []selfcheck.Result, sum string, notices []string) error {
-	width := 0
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range results {
-		width = max(width, len(r.Name))
+		fmt.Fprintf(table, "%s\t%s\t%s\n", r.Outcome, r.Name, r.Detail)
 	}
-	var text strings.Builder
-	for _, r := range results {
-		line := fmt.Sprintf("%-10s  %-*s  %s", r.Outcome, width, r.Name, r.Detail)
-		text.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	text.WriteString("\n" + sum + "\n")
+	fmt.Fprintf(table, "\n%s\n", sum)
 	for _, notice := range notices {
-		text.WriteString("notice: " + notice + "\n")
+		fmt.Fprintf(table, "notice: %s\n", notice)
 	}
-	_, err := io.WriteString(out, text.String())
-	return err
+	return table.Flush()
 }

@@ -4,21 +4,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
+	"net/http/httputil"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
+	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -69,158 +72,110 @@ func token(t *testing.T, id chain.ID, symbol string) common.Address {
 	return found.Address.Address
 }
 
-// wantLines wants these lines in the table, whatever the spaces between words.
-func wantLines(t *testing.T, table string, lines ...string) {
+// wantNoSecret wants no URL of a node or a service in the text.
+func wantNoSecret(t *testing.T, text string) {
 	t.Helper()
+	for _, secret := range []string{node.Secret, "127.0.0.1"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%q is told in:\n%s", secret, text)
+		}
+	}
+}
+
+// check runs `gateway check` and wants so many failures, and these lines in the table,
+// whatever the spaces between words.
+func check(t *testing.T, env environment, failures int, lines ...string) (out string) {
+	t.Helper()
+	out, err := runCommand(t, env, "check")
+	want := "<nil>"
+	if failures > 0 {
+		want = fmt.Sprintf("failed tests: %d", failures)
+	}
+	if fmt.Sprint(err) != want {
+		t.Errorf("got %v, want %s:\n%s", err, want, out)
+	}
 	squeezed := map[string]bool{}
-	for line := range strings.Lines(table) {
+	for line := range strings.Lines(out) {
 		squeezed[strings.Join(strings.Fields(line), " ")] = true
 	}
-	for _, want := range lines {
-		if !squeezed[want] {
-			t.Errorf("the line %q is missing from:\n%s", want, table)
+	for _, line := range lines {
+		if !squeezed[line] {
+			t.Errorf("the line %q is missing from:\n%s", line, out)
 		}
 	}
+	return out
 }
 
-// wantNoSecret wants no part of the URL of a front in the text.
-func wantNoSecret(t *testing.T, text string, fronts ...*node.Front) {
-	t.Helper()
-	for _, f := range fronts {
-		for _, secret := range []string{node.Secret, strings.TrimPrefix(f.URL, "http://")} {
-			if strings.Contains(text, secret) {
-				t.Errorf("%q is told in:\n%s", secret, text)
-			}
-		}
-	}
-}
-
-// TestCheckOfTheDeployment: an operator who states no times is told so, and one who states some is told how many are
-// left. Pairs that lack a contract are named.
+// An operator who states no times is told so, and one who states some is told how many
+// are left. Pairs that lack a contract are named.
 func TestCheckOfTheDeployment(t *testing.T) {
 	pairs := len(chain.Pairs())
 	direct := pairs - (len(chain.Networks()) - len(chain.PoolChains))
+	unstated := func(n int) string {
+		return fmt.Sprintf(`"reference"; seconds is not stated for %d of %d pairs, `+
+			"so that clients cannot tell how long these take; measure it from status", n, pairs)
+	}
 	const stated = `"seconds": [{"seconds": 13}],`
 	const pool = `{"chainId": 4663, "token": "ETH", "router": "0xEB20851e5B4A40D53A450d4260eF834cd2da13DD"},`
-	const unstated = `"reference"; seconds is not stated for %d of %d pairs, so that clients cannot tell how long these take; ` +
-		"measure it from status"
 	for _, tt := range []struct{ part, instead, want string }{
 		{stated, stated, `"reference"`},
-		{stated, ``, fmt.Sprintf(unstated, pairs, pairs)},
-		{stated, `"seconds": [{"type": "CCTP_INBOUND", "seconds": 60}],`, fmt.Sprintf(unstated, direct, pairs)},
-		{stated, `"seconds": [{"type": "CCTP_INBOUND", "seconds": 60}, {"type": "DIRECT", "seconds": 30}],`, `"reference"`},
+		{stated, ``, unstated(pairs)},
+		{stated, `"seconds": [{"type": "CCTP_INBOUND", "seconds": 60}],`, unstated(direct)},
 		{pool, ``, fmt.Sprintf(`"reference"; it serves %d of %d pairs; for these it lacks a pool or the receiver: `+
 			"ETH on 4663 to WETH on 369, WETH on 369 to ETH on 4663", pairs-2, pairs)},
 	} {
 		text := string(chain.ReferenceFile())
-		if !strings.Contains(text, tt.part) {
-			t.Fatalf("the reference deployment does not say %s", tt.part)
-		}
-		_, detail, err := testDeployment(&config{DeploymentFile: tempFile(t, strings.Replace(text, tt.part, tt.instead, 1))})
+		wantContains(t, text, tt.part)
+		file := tempFile(t, strings.Replace(text, tt.part, tt.instead, 1))
+		_, detail, err := testDeployment(&config{DeploymentFile: file})
 		if err != nil || detail != tt.want {
 			t.Errorf("%s: got %v %q, want %q", tt.instead, err, detail, tt.want)
 		}
 	}
 }
 
-// TestCheckOfChains asks real chains, of which one is right and one is wrong.
+// Real chains are tested, of which one is right and one is wrong.
 func TestCheckOfChains(t *testing.T) {
-	t.Parallel()
 	good, bad, other := messengerChain(t), baseChain(t), messengerChain(t)
-	check := func(args []string, env environment) (string, error) {
-		t.Helper()
-		out, err := runCommand(t, env, append([]string{"check"}, args...)...)
-		wantNoSecret(t, out+fmt.Sprint(err), good, bad, other)
-		return out, err
-	}
-	messenger := router(t, 10, "USDC").Hex()
 	const notice = "so that its word alone makes an answer final; name a second one, of another provider"
-
-	out, err := check(nil, environment{"DEPLOYMENT_FILE": "reference", "RPC_URLS_10": good.SecretURL()})
-	if err != nil {
-		t.Errorf("got %v where all is right", err)
-	}
-	untested := strings.Count(out, "\nnot tested ")
-	if least := 28 + 3*len(chain.Networks()); untested < least {
-		t.Errorf("got %d lines about what is not tested, want %d or more", untested, least)
-	}
-	wantLines(t, out,
-		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1", "ok chain 10, messenger "+messenger,
-		"not tested chain 137, messenger "+router(t, 137, "USDC").Hex()+" no endpoint for chain 137",
-		"not tested Redis REDIS_URL is not set", fmt.Sprintf("5 ok, 0 failed, %d not tested", untested),
-		"not tested chain 137, status of swaps no endpoint for chain 137: nobody can tell what became of a swap from or to it",
+	polygon := router(t, 137, "USDC").Hex()
+	out := check(t, environment{"DEPLOYMENT_FILE": "reference", "RPC_URLS_10": good.SecretURL()}, 0,
+		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1",
+		"ok chain 10, messenger "+router(t, 10, "USDC").Hex(),
+		"not tested chain 137, messenger "+polygon+" no endpoint for chain 137",
+		"not tested retirement plan LIFECYCLE_FILE is not set", "not tested known clients CLIENTS_FILE is not set",
+		"not tested issuer's fees ISSUER_FEE_URL is not set", "not tested Redis REDIS_URL is not set",
+		"not tested usage database USAGE_DB is not set",
 		"notice: there is only one endpoint for chain 10, "+notice)
+	wantNoSecret(t, out)
+	wantContains(t, out, fmt.Sprintf("5 ok, 0 failed, %d not tested", strings.Count(out, "\nnot tested ")))
 
 	wrong := environment{
-		"RPC_URLS_10": good.SecretURL() + "," + other.SecretURL(), "RPC_URLS_8453": bad.SecretURL(),
-		"RPC_URLS_137": other.SecretURL(),
+		"RPC_URLS_10":   good.SecretURL() + "," + other.SecretURL(),
+		"RPC_URLS_8453": bad.SecretURL(),
+		"RPC_URLS_137":  other.SecretURL(),
 	}
-	out, err = check(nil, wrong)
-	if fmt.Sprint(err) != "failed tests: 2" {
-		t.Errorf("got %v", err)
-	}
-	wantLines(t, out,
+	out = check(t, wrong, 2,
 		"ok chain 10, endpoint 2", "ok chain 8453, endpoint 1", "failed chain 137, endpoint 1 it serves chain 10",
-		"not tested chain 137, messenger "+router(t, 137, "USDC").Hex()+" no endpoint of chain 137 works",
+		"not tested chain 137, messenger "+polygon+" no endpoint of chain 137 works",
 		"failed chain 8453, router of USDC "+router(t, 8453, "USDC").Hex()+" there is no contract at this address",
 		"ok chain 8453, router of ETH "+router(t, 8453, "ETH").Hex(),
 		"notice: there is only one endpoint for chain 137, 8453, "+notice)
+	wantNoSecret(t, out)
 
-	out, err = check([]string{"-json"}, wrong)
+	printed, err := runCommand(t, wrong, "check", "-json")
 	var answer struct {
 		OK      bool
 		Results []selfcheck.Result
 		Notices []string
 	}
-	if json.Unmarshal([]byte(out), &answer) != nil || err == nil || answer.OK || len(answer.Results) != 97 || len(answer.Notices) != 1 {
-		t.Errorf("got %v, ok %t and %d results:\n%s", err, answer.OK, len(answer.Results), out)
-	}
-	wantContains(t, out, `"what": "endpoint",
-      "chainId": 137,
-      "outcome": "failed",
-      "detail": "it serves chain 10"`)
-}
-
-func TestCheckOfTheConfiguration(t *testing.T) {
-	out, err := runCommand(t, environment{"LISTEN_ADDR": "8080", "RPC_URLS_1": "ftp://node.example/key-hunter2"}, "check")
-	if err == nil {
-		t.Error("got no error")
-	}
-	wantLines(t, out, `failed configuration the configuration is wrong: LISTEN_ADDR: "8080" is not an address such as :8080 or 127.0.0.1:8080; RPC_URLS_1: entry 1 does not begin with http:// or https://`,
-		"0 ok, 1 failed, 0 not tested")
-	if strings.Contains(out, "hunter2") {
-		t.Errorf("a secret is told in %s", out)
+	if json.Unmarshal([]byte(printed), &answer) != nil || err == nil || answer.OK || len(answer.Notices) != 1 ||
+		len(answer.Results) != strings.Count(out, "\n")-3 {
+		t.Errorf("got %v, ok %t and %d results:\n%s", err, answer.OK, len(answer.Results), printed)
 	}
 }
 
-// Files that cannot be read are failures, and what does not need them is tested.
-func TestCheckOfFiles(t *testing.T) {
-	file := tempFile(t, `{"extra": 1}`)
-	front := messengerChain(t)
-	out, err := runCommand(t, environment{"DEPLOYMENT_FILE": file, "LIFECYCLE_FILE": file, "CLIENTS_FILE": file, "USAGE_DB": file, "ISSUER_FEE_URL": "http://127.0.0.1:1", "RPC_URLS_10": front.SecretURL()}, "check")
-	if err == nil || !strings.Contains(err.Error(), "4") {
-		t.Errorf("got %v, want four failures", err)
-	}
-	wantLines(t, out, "ok configuration", "ok chain 10, endpoint 1",
-		"failed usage database "+file+" is not a SQLite database, and is left as it is; name another file",
-		"not tested issuer's fees the deployment, which names the settlement chain, cannot be read")
-	wantContains(t, out, "name: missing", "extra: unknown field")
-	if got := strings.Count(out, "\n"); got != 11 {
-		t.Errorf("got %d lines, want one for each of eight tests and three at the end:\n%s", got, out)
-	}
-}
-
-// A file of endpoints that cannot be read is one failure, and the rest is tested.
-func TestCheckOfTheEndpointsFile(t *testing.T) {
-	out, err := runCommand(t, environment{"RPC_FILE": "/does/not/exist"}, "check")
-	if err == nil || err.Error() != "failed tests: 1" {
-		t.Errorf("got %v, want one failure", err)
-	}
-	wantLines(t, out, "failed RPC endpoints RPC_FILE: open /does/not/exist: no such file or directory",
-		"not tested issuer's fees ISSUER_FEE_URL is not set", "not tested usage database USAGE_DB is not set")
-}
-
-// TestCheckOfServices tests what the service depends on beside chains.
+// What cannot be read or reached is a failure, and the rest is tested. No URL is told.
 func TestCheckOfServices(t *testing.T) {
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/fees/7/6") { // chain 137
@@ -230,90 +185,131 @@ func TestCheckOfServices(t *testing.T) {
 		fmt.Fprint(w, `[{"finalityThreshold":1000,"minimumFee":1.3}]`)
 	}))
 	defer issuer.Close()
-	dir := t.TempDir()
-	out, err := runCommand(t, environment{
+	file := tempFile(t, `{"extra": 1}`)
+	check(t, environment{"LISTEN_ADDR": "8080", "RPC_URLS_1": "ftp://node.example/key"}, 1,
+		`failed configuration the configuration is wrong: LISTEN_ADDR: "8080" is not an address such as :8080 or `+
+			`127.0.0.1:8080; RPC_URLS_1: entry 1 does not begin with http:// or https://`,
+		"0 ok, 1 failed, 0 not tested")
+	out := check(t, environment{
+		"DEPLOYMENT_FILE": file, "LIFECYCLE_FILE": file, "CLIENTS_FILE": file, "USAGE_DB": file,
+		"ISSUER_FEE_URL": issuer.URL, "RPC_FILE": "/does/not/exist",
+	}, 5,
+		"ok configuration", "failed RPC endpoints RPC_FILE: open /does/not/exist: no such file or directory",
+		"failed usage database "+file+" is not a SQLite database, and is left as it is; name another file",
+		"not tested issuer's fees the deployment, which names the settlement chain, cannot be read")
+	wantContains(t, out, "name: missing", "extra: unknown field")
+	out = check(t, environment{
 		"ISSUER_FEE_URL": strings.Replace(issuer.URL, "http://", "http://"+node.Secret+"@", 1),
 		"REDIS_URL":      "redis://:" + node.Secret + "@127.0.0.1:1/0",
 		"USAGE_DB":       "postgres://gate:" + node.Secret + "@127.0.0.1:1/usage",
-	}, "check")
-	if err == nil || !strings.Contains(err.Error(), "3") {
-		t.Errorf("got %v, want three failures", err)
-	}
-	wantLines(t, out, "ok chain 10, issuer's fee 1.3 basis points", "failed chain 137, issuer's fee status 500",
-		"failed Redis it does not answer within a second, refuses us, or cannot be written to", "failed usage database PostgreSQL: connection refused")
-	if got := strings.Count(out, "1.3 basis points"); got != 15 {
-		t.Errorf("got %d fees, want 15:\n%s", got, out)
-	}
-	if strings.Contains(out, node.Secret) || strings.Contains(out, "127.0.0.1") {
-		t.Errorf("a URL is told in:\n%s", out)
-	}
-
-	out, err = runCommand(t, environment{"REDIS_URL": startRedis(t, dir), "USAGE_DB": filepath.Join(dir, "usage.db")}, "check")
-	if err != nil {
-		t.Errorf("got %v", err)
-	}
-	wantLines(t, out, "ok Redis", "ok usage database the file does not exist yet; the service will make it, and counts begin then")
-
-	out, err = runCommand(t, environment{"REDIS_URL": "redis://127.0.0.1:1", "RATE_LIMIT": "0"}, "check")
-	if err != nil {
-		t.Errorf("got %v", err)
-	}
-	wantLines(t, out, "not tested Redis RATE_LIMIT is 0, so that nothing is counted")
+	}, 3,
+		"ok chain 10, issuer's fee 1.3 basis points", "failed chain 137, issuer's fee status 500",
+		"failed Redis it does not answer within a second, refuses us, or cannot be written to",
+		"failed usage database PostgreSQL: connection refused")
+	wantNoSecret(t, out)
+	check(t, environment{"REDIS_URL": "redis://127.0.0.1:1", "RATE_LIMIT": "0"}, 0,
+		"not tested Redis RATE_LIMIT is 0, so that nothing is counted")
+	check(t, environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}, 0,
+		"ok usage database the file does not exist yet; the service will make it, and counts begin then")
 }
 
-// startRedis runs a Redis on a socket until the test ends.
-func startRedis(t *testing.T, dir string) (url string) {
-	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no redis-server on this machine")
-		}
-		t.Skip("SKIPPED, NOT TESTED: there is no redis-server on this machine")
-	}
-	socket := filepath.Join(dir, "redis.sock")
-	server := exec.Command(binary, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	eventually(t, "Redis answers", func() bool {
-		conn, err := net.Dial("unix", socket)
-		if err == nil {
-			conn.Close()
-		}
-		return err == nil
-	})
-	return "unix://" + socket
-}
-
-// TestServiceChecksItself wants a wrong router in the health answer and in the
-// metrics of a service that quotes all the same.
+// A service that quotes all the same tells of a router that is not there, in its health
+// answer, in the metrics, and in every version's quotes that need it. Where the issuer's
+// fee is above the cap, no version quotes, unless there is a built-in fee.
 func TestServiceChecksItself(t *testing.T) {
-	t.Parallel()
 	bad, good := baseChain(t), messengerChain(t)
-	base, admin, stop := start(t, map[string]string{"RPC_URLS_8453": bad.SecretURL(), "RPC_URLS_10": good.SecretURL()})
-	want := `"problems":["Chain 8453, router of USDC ` + router(t, 8453, "USDC").Hex() + `: there is no contract at this address"]`
+	issuer := httptest.NewServer(node.Says(
+		`[{"finalityThreshold":1000,"minimumFee":101},{"finalityThreshold":2000,"minimumFee":0}]`))
+	defer issuer.Close()
+	base, admin, _ := start(t, environment{
+		"RPC_URLS_8453": bad.SecretURL(), "RPC_URLS_10": good.SecretURL(), "ISSUER_FEE_URL": issuer.URL, "RATE_LIMIT": "0",
+	})
+	missing := router(t, 8453, "USDC").Hex()
+	problem := `"problems":["Chain 8453, router of USDC ` + missing + `: there is no contract at this address"]`
 	eventually(t, "the problem, and no other, is in the health answer", func() bool {
-		status, body := get(t, base+"/v3/swap/healthcheck")
+		status, body := get(t, base+healthPath)
 		if status != http.StatusOK || !strings.Contains(body, `"status":"ok"`) {
 			t.Fatalf("got %d %s", status, body)
 		}
-		wantNoSecret(t, body, bad, good)
-		return strings.Contains(body, want)
+		wantNoSecret(t, body)
+		return strings.Contains(body, problem)
 	})
 	_, metrics := get(t, admin+"/metrics")
-	wantContains(t, metrics, `quotegate_check_failures{chain="8453",what="router"} 1`+"\n",
-		`quotegate_check_failures{chain="8453",what="endpoint"} 0`+"\n",
-		`quotegate_check_failures{chain="10",what="messenger"} 0`+"\n",
-		`quotegate_check_failures{chain="1",what="router"} 0`+"\n")
-	if status, body := get(t, base+quotePath); status != http.StatusOK {
-		t.Errorf("a quote got %d %s", status, body)
+	for _, want := range []string{
+		`chain="8453",what="router"} 1`, `chain="8453",what="endpoint"} 0`,
+		`chain="10",what="messenger"} 0`, `chain="1",what="router"} 0`,
+	} {
+		wantContains(t, metrics, "quotegate_check_failures{"+want+"\n")
 	}
-	if err := stop(); err != nil {
-		t.Errorf("stopping: %v", err)
+
+	there, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
 	}
+	proxy := httputil.NewSingleHostReverseProxy(there)
+	const usdc = "&srcToken=USDC&dstToken=USDC&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed&amount=100000000"
+	for _, m := range modules() {
+		contract := golden.ReadContract(t, proxy, m.Name)
+		for _, tt := range []struct {
+			query, warning, says string
+			status               int
+		}{
+			{"srcChain=369&dstChain=42161" + usdc, "This quote must not be signed: chain 8453 has no contract at " + missing, "", 200},
+			{"srcChain=1&dstChain=369" + usdc, "", "", 200},
+			{"srcChain=42161&dstChain=369" + usdc, "", "", 200},
+			{"srcChain=137&dstChain=369" + usdc, "", "ISSUER_FEE_TOO_HIGH", 503},
+		} {
+			r := httptest.NewRequest("GET", m.Routes[0].Path+"?"+tt.query, nil)
+			w := httptest.NewRecorder()
+			proxy.ServeHTTP(w, r)
+			contract.Check(t, r, w)
+			if w.Code != tt.status || w.Header().Get("Quote-Warning") != tt.warning {
+				t.Errorf("%s, %s: got %d, %q: %s", m.Name, tt.query, w.Code, w.Header().Get("Quote-Warning"), w.Body)
+			}
+			wantContains(t, w.Body.String(), tt.says)
+		}
+	}
+}
+
+// One registry that has an integrator is enough. That none has it is known only if all
+// of them answer.
+func TestRegisteredOnAnyChain(t *testing.T) {
+	d := chain.Reference()
+	active, dear, inactive, nobody := common.Address{1}, common.Address{2}, common.Address{3}, common.Address{4}
+	endpoints := rpc.Config{}
+	registryOn := func(id chain.ID, all ...contracts.Integrator) {
+		front := node.NewFront(t, node.NewEVM(t, uint64(id), func(operator common.Address) types.GenesisAlloc {
+			return types.GenesisAlloc{d.Registry(id).Address: contracts.Registry(operator, all...)}
+		}))
+		endpoints[id] = []rpc.SecretURL{rpc.SecretURL(front.SecretURL())}
+	}
+	want := func(who common.Address, want, known bool) {
+		t.Helper()
+		chains, err := rpc.New(endpoints, rpc.Options{Log: quiet})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer chains.Close()
+		cfg := integrator.Config{CacheSize: 64, CacheTTL: time.Minute}
+		registry, err := integrator.New(cfg, d, chains, integrator.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := registered(t.Context(), registry, who.Hex())
+		if got != want || (err == nil) != known {
+			t.Errorf("%s: got %v, %v, want %v", who, got, err, want)
+		}
+	}
+	registryOn(8453, contracts.Integrator{Wallet: active, FeeBPS: 10, Active: true},
+		contracts.Integrator{Wallet: dear, FeeBPS: 5000, Active: true}, contracts.Integrator{Wallet: inactive, FeeBPS: 10})
+	want(active, true, true)
+	want(dear, true, true)
+	want(inactive, false, false)
+	want(nobody, false, false)
+	for _, id := range []chain.ID{1, 56, 369, 4663} {
+		registryOn(id)
+	}
+	want(active, true, true)
+	want(inactive, false, true)
+	want(nobody, false, true)
 }

@@ -5,19 +5,22 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
-	"slices"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
+	"github.com/quotegate/quotegate/gateway/caller"
 )
 
-// TestCommands: what is printed where, and the exit codes of processes.
+// TestCommands: what is printed where, and the exit codes.
 func TestCommands(t *testing.T) {
-	t.Parallel()
 	for _, tt := range []struct {
 		args   string
 		env    string
@@ -31,56 +34,52 @@ func TestCommands(t *testing.T) {
 		{"help confg", "", 2, "", "unknown command \"confg\"; `gateway help` lists all commands"},
 		{"config", "RATE_LIMIT=7", 0, "VARIABLE ", ""},
 		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
-		{"config now", "", 2, "", "gateway config takes no arguments"},
+		{"config now", "", 2, "", "usage: gateway config"},
 		{"", "DEPLOYMENT_FIL=/etc/deployment.json", 1, "",
 			"the configuration is wrong:\nDEPLOYMENT_FIL: is not a setting; did you mean DEPLOYMENT_FILE?"},
 		{"plan check", "", 2, "", "usage: gateway plan check FILE"},
-		{"plan", "", 2, "",
-			"unknown command \"plan\": use `gateway plan check` or `gateway plan simulate`; `gateway help` lists"},
+		{"plan", "", 2, "", "unknown command \"plan\""},
 		{"check everything", "", 2, "", "usage: gateway check [-json]"},
 		{"key new", "", 2, "", "usage: gateway key new NAME"},
 		{"key new Acme Wallet", "", 2, "", "usage: gateway key new NAME"},
+		{"key new a\x01", "", 2, "", "is not a name of 1 to 64"},
 		{"key new Acme", "", 0, "The key of Acme, ", ""},
 		{"key new Acme", "CLIENTS_FILE=/nowhere/clients.json", 1, "", "CLIENTS_FILE: "},
 		{"report", "", 2, "", "usage: gateway report -o FILE"},
-		{"report -o", "", 2, "", "usage: gateway report -o FILE"},
 		{"report -o a b", "", 2, "", "usage: gateway report -o FILE"},
 		{"report -x", "", 2, "", "usage: gateway report -o FILE"},
 		{"report -o -", "", 1, "", "USAGE_DB is not set"},
-		{"backup", "", 2, "", "usage: gateway backup FILE"},
 		{"-v", "", 2, "", "unknown command \"-v\""},
 	} {
-		t.Run(tt.args+" "+tt.env, func(t *testing.T) {
-			var stdout bytes.Buffer
-			err := execute(t.Context(), invocation{
-				args: strings.Fields(tt.args), env: newEnvironment([]string{tt.env}), stdout: &stdout, stderr: io.Discard,
-			})
-			code, text := 0, ""
-			if err != nil {
-				code, text = 1, err.Error()
-			}
-			if _, wrong := errors.AsType[usageError](err); wrong {
-				code = 2
-			}
-			if code != tt.code || !strings.Contains(text, tt.stderr) || !strings.HasPrefix(stdout.String(), tt.stdout) ||
-				tt.stdout == "" && stdout.Len() > 0 {
-				t.Errorf("got %d, %q and %q", code, stdout.String(), text)
-			}
+		var stdout bytes.Buffer
+		err := execute(t.Context(), invocation{
+			args: strings.Fields(tt.args), env: newEnvironment([]string{tt.env}), stdout: &stdout, stderr: io.Discard,
 		})
+		code, text := 0, ""
+		if err != nil {
+			code, text = 1, err.Error()
+		}
+		if _, wrong := errors.AsType[usageError](err); wrong {
+			code = 2
+		}
+		if code != tt.code || !strings.Contains(text, tt.stderr) || !strings.HasPrefix(stdout.String(), tt.stdout) ||
+			tt.stdout == "" && stdout.Len() > 0 {
+			t.Errorf("%s %s: got %d, %q and %q", tt.env, tt.args, code, stdout.String(), text)
+		}
 	}
-	for args, want := range map[string]int{"version": 0, "report -o -": 1, "confg": 2} {
+	for args, want := range map[string]int{"report -o -": 1, "confg": 2} {
 		cmd := exec.Command(os.Args[0], strings.Fields(args)...)
 		cmd.Env = []string{"BE_THE_GATEWAY=1"}
 		out, _ := cmd.CombinedOutput()
-		if got := cmd.ProcessState.ExitCode(); got != want || strings.HasPrefix(string(out), "gateway: ") != (want > 0) {
+		if got := cmd.ProcessState.ExitCode(); got != want || !strings.HasPrefix(string(out), "gateway: ") {
 			t.Errorf("%s: got exit code %d and %q, want %d", args, got, out, want)
 		}
 	}
 }
 
-// TestHelp asks for help in every way there is. Every flag of a command is in it.
+// Help is the same however it is asked for, and shows every flag of a command.
 func TestHelp(t *testing.T) {
-	help := func(t *testing.T, args ...string) string {
+	help := func(args ...string) string {
 		t.Helper()
 		out, err := runCommand(t, nil, args...)
 		if err != nil {
@@ -93,42 +92,143 @@ func TestHelp(t *testing.T) {
 		}
 		return out
 	}
-	list := help(t, "help")
-	for _, args := range [][]string{{"-h"}, {"-help"}, {"--help"}, {"-x", "-h"}} {
-		if got := help(t, args...); got != list {
-			t.Errorf("%q: got\n%s", args, got)
-		}
-	}
-	squeezed := strings.Join(strings.Fields(list), " ")
+	list := help("help")
 	for _, c := range commands() {
-		if !strings.Contains(list, c.call()+" ") || !strings.Contains(squeezed, c.does[strings.LastIndex(c.does, ",")+1:]) {
-			t.Errorf("%q is not explained:\n%s", c.call(), list)
-		}
-		if c.name == "" {
+		wantContains(t, list, c.call()+" ")
+		if c.run == nil || c.name == "" {
 			continue
 		}
 		words := strings.Fields(c.name)
-		usage := help(t, append([]string{"help"}, words...)...)
-		if !strings.HasPrefix(usage, "usage: "+c.call()+"\n") {
-			t.Errorf("%s: got\n%s", c.name, usage)
-		}
+		usage := help(append([]string{"help"}, words...)...)
+		wantContains(t, usage, "usage: "+c.call()+"\n")
 		c.flagSet(&choices{}).VisitAll(func(f *flag.Flag) {
-			if !strings.Contains(usage, "\n  -"+f.Name) {
-				t.Errorf("%s does not tell of -%s:\n%s", c.name, f.Name, usage)
-			}
+			wantContains(t, c.options, "-"+f.Name)
+			wantContains(t, usage, "\n  -"+f.Name)
 		})
-		for _, more := range [][]string{{"-h"}, {"--help"}, {"FILE", "-h"}, {"-o", "-h"}, {"-nonsense", "-h", "FILE"}} {
-			if got := help(t, append(slices.Clone(words), more...)...); got != usage {
-				t.Errorf("%s %q: got\n%s", c.name, more, got)
+		if got := help(append(words, "-nonsense", "-h", "FILE")...); got != usage {
+			t.Errorf("%s: got\n%s", c.name, got)
+		}
+	}
+	wantContains(t, help("plan", "-h"), "usage: gateway plan check FILE", "usage: gateway plan simulate FILE")
+}
+
+// makeKey runs `gateway key new` and returns the key and all it printed.
+func makeKey(t *testing.T, name, clientsFile string) (key, printed string) {
+	t.Helper()
+	printed, err := runCommand(t, environment{"CLIENTS_FILE": clientsFile}, "key", "new", name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key = regexp.MustCompile(`(?m)^qg_[A-Za-z0-9_-]{43}$`).FindString(printed)
+	if key == "" || strings.Count(printed, key) != 1 || strings.Count(printed, "\nqg_") != 1 {
+		t.Fatalf("got %q, want one key on a line of its own", printed)
+	}
+	return key, printed
+}
+
+// lastLine is what `gateway key new` says to put into the file.
+func lastLine(printed string) string {
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	return lines[len(lines)-1]
+}
+
+// TestKeyNew follows what the command prints, from no file to a client with two keys.
+func TestKeyNew(t *testing.T) {
+	const name = `Acme "A" Wallet`
+	file := filepath.Join(t.TempDir(), "clients.json")
+	written := func(text string, keys ...string) {
+		t.Helper()
+		writeFile(t, file, text)
+		clients, err := caller.NewClients(file, quiet)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range keys {
+			c := caller.Caller{}
+			if !clients.Recognise(&c, http.Header{"Api-Key": {key}}) || c.Known.Name != name {
+				t.Errorf("the key is not known: %+v", c)
 			}
 		}
 	}
-	for _, args := range [][]string{{"plan", "-h"}, {"help", "plan"}} {
-		got := help(t, args...)
-		for _, want := range []string{"usage: gateway plan check FILE [-at TIME] [-json]\n", "usage: gateway plan simulate FILE"} {
-			if !strings.Contains(got, want) {
-				t.Errorf("%q: got\n%s", args, got)
+	first, printed := makeKey(t, name, "")
+	wantContains(t, printed, "CLIENTS_FILE is not set")
+	written(lastLine(printed), first)
+
+	written(`{"clients": []}`)
+	second, printed := makeKey(t, name, file)
+	wantContains(t, printed, "has no such client yet")
+	written(`{"clients": [`+lastLine(printed)+`]}`, second)
+
+	third, printed := makeKey(t, name, file)
+	wantContains(t, printed, "other keys")
+	keys := strings.TrimSuffix(lastLine(printed), "]")
+	written(strings.Replace(readText(t, file), `"keys": [`, keys+", ", 1), second, third)
+}
+
+// A service that runs is shown by its pages, and its database by a report beside it and
+// by a report of a copy.
+func TestReport(t *testing.T) {
+	version, quotes := oldest(t)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "report.html")
+	copied := filepath.Join(dir, "copy.db")
+	sunset := time.Now().UTC().AddDate(1, 0, 0).Format(time.RFC3339)
+	plan := tempFile(t, planOf(version, sunset, `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`))
+	env := environment{
+		"USAGE_DB":       filepath.Join(dir, "usage.db"),
+		"LIFECYCLE_FILE": plan,
+		"CLIENTS_FILE": tempFile(t,
+			`{"clients": [{"name": "Acme", "contact": "dev@acme.example", "match": ["agent:go-http-client"]}]}`),
+		"ADMIN_TOKEN": "a-token-of-some-length",
+	}
+	command := func(args ...string) string {
+		t.Helper()
+		out, err := runCommand(t, env, args...)
+		if err != nil {
+			t.Fatalf("%q: %v", args, err)
+		}
+		return out
+	}
+	if _, err := runCommand(t, env, "report", "-o", file); err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") {
+		t.Errorf("got %v without a database, want an error of USAGE_DB", err)
+	}
+	wantContains(t, command("plan", "check", plan), "warning: the gates are not compared with the counts: USAGE_DB: ")
+
+	base, admin, stop := start(t, env)
+	if status, body := get(t, base+quotes+quoteQuery); status != 200 {
+		t.Fatalf("got %d %s", status, body)
+	}
+	page := func(path string) string {
+		t.Helper()
+		status, _, body := getWith(t, admin+path, "Accept", "text/html", "Authorization", "Bearer "+env["ADMIN_TOKEN"])
+		if status != http.StatusOK {
+			t.Fatalf("%s: got %d", path, status)
+		}
+		return body
+	}
+	wantContains(t, page("/"), "<h1>Versions</h1>", "1 client of old versions", version+" cannot be retired yet")
+	health := page("/health")
+	wantContains(t, health, "Integrator registries", "<th scope=\"row\">PulseChain</th><td>unconfigured</td>",
+		"built-in", "SQLite file", "<th scope=\"row\">ADMIN_TOKEN</th><td>[hidden]</td><td>environment</td>")
+	if strings.Contains(health, env["ADMIN_TOKEN"]) || strings.Contains(health, "usage.db") {
+		t.Error("the page about health shows a secret")
+	}
+	command("report", "-o", file)
+	wantContains(t, command("backup", copied), copied)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	env["USAGE_DB"] = copied
+	for name, text := range map[string]string{"file": readText(t, file), "output": command("report", "-o", "-")} {
+		wantContains(t, text, "<!DOCTYPE html>", "1 client of old versions", version+" cannot be retired yet",
+			"The health of running processes is not included", "Acme", "dev@acme.example")
+		for _, no := range []string{`href="/`, "src=", "<form", "<script", "<nav"} {
+			if strings.Contains(text, no) {
+				t.Errorf("the %s has %s, which leads nowhere", name, no)
 			}
 		}
 	}
+	wantContains(t, command("plan", "check", plan), "warning: the gate holds now: 1 client in 7 days (limit 0), "+
+		"1 call on the busiest day (limit 0)")
+	wantContains(t, command("plan", "simulate", plan), "Acme")
 }

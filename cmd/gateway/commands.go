@@ -11,8 +11,6 @@ import (
 	"net/http"
 	"net/netip"
 	"os"
-	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"text/template"
@@ -44,15 +42,24 @@ func servedVersions() []string {
 	return gateway.Names(gateway.Modules(api.Service{Deployment: chain.Reference()}))
 }
 
-// openUsage opens the counts of a service for reading. Its DB is the caller's to close.
-func openUsage(ctx context.Context, cfg store.Config, versions []string, o evidence.Options) (*evidence.Reader, error) {
-	db, err := store.OpenForReading(ctx, cfg)
+// openUsage opens the counts of a service for reading, with what CLIENTS_FILE says about
+// the clients. Its DB is the caller's to close.
+func openUsage(ctx context.Context, cfg *config, versions []string, now time.Time) (*evidence.Reader, error) {
+	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
+	if err != nil {
+		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
+	}
+	db, err := store.OpenForReading(ctx, cfg.Usage)
 	if err != nil {
 		return nil, err
 	}
-	o.Versions = versions
-	o.Current = gateway.Current
-	return evidence.New(db, o, evidence.Writer{}), nil
+	options := evidence.Options{
+		Versions: versions,
+		Current:  gateway.Current,
+		Now:      func() time.Time { return now },
+		Known:    clients.FindRecorded,
+	}
+	return evidence.New(db, options, evidence.Writer{}), nil
 }
 
 func writeJSON(out io.Writer, value any) error {
@@ -121,7 +128,7 @@ func simulatePlan(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), evidence.Options{})
+	reader, err := openUsage(ctx, cfg, servedVersions(), time.Now())
 	if err != nil {
 		return err
 	}
@@ -143,22 +150,22 @@ type checked struct {
 	Valid    bool                `json:"valid"`
 	Faults   []string            `json:"faults"` // of a plan that is not valid
 	At       time.Time           `json:"at"`
-	Warnings []string            `json:"warnings"` // about the file
+	Warnings []string            `json:"warnings"` // about the counts
 	Versions []lifecycle.Outlook `json:"versions"` // of a valid plan
 }
 
 // checkPlan describes a plan at a time, or returns all its faults. With USAGE_DB it
 // also says what its gates make of the counts.
-func checkPlan(ctx context.Context, in invocation) error {
-	return checkPlanFor(ctx, in, servedVersions(), time.Now())
+func checkPlan(ctx context.Context, in invocation, cfg *config) error {
+	return checkPlanOf(ctx, in, cfg, servedVersions(), time.Now())
 }
 
-func checkPlanFor(ctx context.Context, in invocation, versions []string, now time.Time) error {
+func checkPlanOf(ctx context.Context, in invocation, cfg *config, versions []string, now time.Time) error {
 	c := checked{
 		File:     in.args[0],
 		Faults:   []string{},
 		At:       in.at,
-		Warnings: clockWarnings(in.args[0], now),
+		Warnings: []string{},
 		Versions: []lifecycle.Outlook{},
 	}
 	if c.At.IsZero() {
@@ -178,9 +185,7 @@ func checkPlanFor(ctx context.Context, in invocation, versions []string, now tim
 	}
 	c.Valid = true
 	c.Versions = plan.Outlook(c.At)
-	if err := c.readGates(ctx, in.env, versions, now); err != nil {
-		return err
-	}
+	c.readGates(ctx, cfg, versions, now)
 	if in.json {
 		return writeJSON(in.stdout, c)
 	}
@@ -188,24 +193,15 @@ func checkPlanFor(ctx context.Context, in invocation, versions []string, now tim
 }
 
 // readGates adds what the counts say about the gates of the plan now, if there is a
-// database. The rest of the configuration does not matter to a plan.
-func (c *checked) readGates(ctx context.Context, env environment, versions []string, now time.Time) error {
-	database := variable{name: "USAGE_DB", secret: true, typ: reflect.TypeFor[string]()}
-	database.read(env)
-	if database.err != nil || database.text == "" {
-		return database.err
+// database.
+func (c *checked) readGates(ctx context.Context, cfg *config, versions []string, now time.Time) {
+	if cfg.Usage.DB == "" {
+		return
 	}
-	clients, err := caller.NewClients(env["CLIENTS_FILE"], quiet)
-	if err != nil {
-		return fmt.Errorf("CLIENTS_FILE: %w", err)
-	}
-	reader, err := openUsage(ctx, store.Config{DB: database.text}, versions, evidence.Options{
-		Now:   func() time.Time { return now },
-		Known: clients.FindRecorded,
-	})
+	reader, err := openUsage(ctx, cfg, versions, now)
 	if err != nil {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("the gates are not compared with the counts: %v", err))
-		return nil
+		return
 	}
 	defer reader.DB.Close()
 	snapshot, err := lifecycle.Inspect(c.File, versions, reader, now)
@@ -223,32 +219,20 @@ func (c *checked) readGates(ctx context.Context, env environment, versions []str
 			}
 		}
 	}
-	return nil
-}
-
-// clockWarnings tells of a file that was changed in the future.
-func clockWarnings(file string, now time.Time) []string {
-	info, err := os.Stat(file)
-	if err != nil || info.ModTime().Sub(now) < time.Minute {
-		return []string{}
-	}
-	return []string{fmt.Sprintf("the file was changed at %s, and the time here is %s: one of the clocks is wrong, "+
-		"and stages change by the clock of each gateway", humanize.Timestamp(info.ModTime()), humanize.Timestamp(now))}
 }
 
 // writeReport is `gateway report`: it writes the operator's page as a file of its
 // own. The database and the plan are only read.
 func writeReport(ctx context.Context, in invocation, cfg *config) error {
-	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
-	if err != nil {
-		return fmt.Errorf("CLIENTS_FILE: %w", err)
+	if in.file == "" {
+		return usageError(in.usage)
 	}
-	reader, err := openUsage(ctx, cfg.Usage, servedVersions(), evidence.Options{Known: clients.FindRecorded})
+	facts := admin.Facts{Now: time.Now(), Current: gateway.Current}
+	reader, err := openUsage(ctx, cfg, servedVersions(), facts.Now)
 	if err != nil {
 		return err
 	}
 	defer reader.DB.Close()
-	facts := admin.Facts{Now: time.Now(), Current: gateway.Current}
 	facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now)
 	if err != nil {
 		return err
@@ -263,33 +247,10 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 		return err
 	}
 	if in.file != "-" {
-		return writeWhole(in.file, body)
+		return os.WriteFile(in.file, body, 0o600)
 	}
 	_, err = in.stdout.Write(body)
 	return err
-}
-
-// writeWhole replaces a file, so that a reader sees the old one or the new one. A
-// device or a pipe is written to: replaced, it would be gone.
-func writeWhole(path string, body []byte) (err error) {
-	if there, err := os.Stat(path); err == nil && !there.Mode().IsRegular() {
-		return os.WriteFile(path, body, 0o600)
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name()) // the first error matters
-		}
-	}()
-	_, err = f.Write(body)
-	err = errors.Join(err, f.Sync(), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // backUp is `gateway backup`: it copies the SQLite database of USAGE_DB while the

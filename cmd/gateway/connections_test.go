@@ -11,48 +11,7 @@ import (
 	"testing"
 )
 
-// TestConnectionsAreBounded: sixty clients that never close their connection are
-// all answered by a service that takes sixteen, and once they are gone, it keeps
-// connections open again.
-func TestConnectionsAreBounded(t *testing.T) {
-	base, admin, stop := start(t, map[string]string{"MAX_CONNECTIONS": "16", "RATE_LIMIT": "0"})
-	addr := strings.TrimPrefix(base, "http://")
-	var conns []net.Conn
-	for i := range 60 {
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			t.Fatalf("client %d: %v", i, err)
-		}
-		conns = append(conns, conn)
-		fmt.Fprintf(conn, "GET /v3/swap/healthcheck HTTP/1.1\r\nHost: x\r\n\r\n")
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatalf("client %d has no answer: %v", i, err)
-		}
-		_, _ = io.Copy(io.Discard, res.Body)
-		if open := metric(t, admin, "quotegate_connections "); open > 16 {
-			t.Fatalf("%v connections are open", open)
-		}
-	}
-	for _, conn := range conns {
-		conn.Close()
-	}
-	client := &http.Client{Transport: &http.Transport{}}
-	eventually(t, "connections are kept open again", func() bool {
-		res, err := client.Get(base + "/v3/swap/healthcheck")
-		if err != nil {
-			t.Fatal(err)
-		}
-		res.Body.Close()
-		return !res.Close
-	})
-	if got := metric(t, admin, "quotegate_connections_limit "); got != 16 {
-		t.Errorf("the limit is said to be %v", got)
-	}
-	if err := stop(); err != nil {
-		t.Error(err)
-	}
-}
+const healthPath = "/v3/swap/healthcheck"
 
 // from opens a connection from one of the addresses of this machine.
 func from(t *testing.T, ip, addr string) net.Conn {
@@ -67,8 +26,7 @@ func from(t *testing.T, ip, addr string) net.Conn {
 }
 
 // getOn asks on a connection, and returns the answer, or nil if there is none.
-func getOn(t *testing.T, conn net.Conn, path string) *http.Response {
-	t.Helper()
+func getOn(conn net.Conn, path string) *http.Response {
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path) // it may be closed
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
@@ -78,32 +36,74 @@ func getOn(t *testing.T, conn net.Conn, path string) *http.Response {
 	return res
 }
 
-// TestConnectionsOfOneAddressAreBounded: an address that holds all connections it may
-// is refused more, until one of them ends, and others are not. Where a proxy is trusted,
-// its connections are those of many clients.
+// Sixty clients that never close their connection are all answered by a service that
+// takes sixteen. Once they are gone, it keeps connections open again.
+func TestConnectionsAreBounded(t *testing.T) {
+	base, admin, _ := start(t, environment{"MAX_CONNECTIONS": "16", "RATE_LIMIT": "0"})
+	addr := strings.TrimPrefix(base, "http://")
+	var conns []net.Conn
+	for i := range 60 {
+		conn := from(t, "127.0.0.1", addr)
+		conns = append(conns, conn)
+		if getOn(conn, healthPath) == nil {
+			t.Fatalf("client %d has no answer", i)
+		}
+		if open := metric(t, admin, "quotegate_connections "); open > 16 {
+			t.Fatalf("%v connections are open", open)
+		}
+	}
+	for _, conn := range conns {
+		conn.Close()
+	}
+	eventually(t, "connections are kept open again", func() bool {
+		return !getOn(from(t, "127.0.0.1", addr), healthPath).Close
+	})
+	if got := metric(t, admin, "quotegate_connections_limit "); got != 16 {
+		t.Errorf("the limit is said to be %v", got)
+	}
+}
+
+func TestRelieve(t *testing.T) {
+	for open, want := range map[int]string{76: "off", 75: "", 50: "", 49: "on"} {
+		got := ""
+		c := &connections{max: 100, open: open}
+		c.relieve(func(keepAlive bool) {
+			got = map[bool]string{true: "on", false: "off"}[keepAlive]
+		})
+		if got != want {
+			t.Errorf("%d of 100 connections: idle ones are turned %q, want %q", open, got, want)
+		}
+	}
+}
+
+// An address that holds all connections it may is refused more, until one of them ends,
+// and others are not. The connections of a trusted proxy are those of many clients.
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
-	const health = "/v3/swap/healthcheck"
 	for proxies, bounded := range map[string]bool{"": true, "127.0.0.9": false} {
-		base, _, stop := start(t, map[string]string{"MAX_CONNECTIONS_PER_ADDRESS": "8", "RATE_LIMIT": "0", "TRUSTED_PROXIES": proxies})
+		base, _, stop := start(t, environment{
+			"MAX_CONNECTIONS_PER_ADDRESS": "8", "RATE_LIMIT": "0", "TRUSTED_PROXIES": proxies,
+		})
 		addr := strings.TrimPrefix(base, "http://")
 		var held []net.Conn
 		for range 8 {
 			conn := from(t, "127.0.0.1", addr)
-			if getOn(t, conn, health) == nil {
+			if getOn(conn, healthPath) == nil {
 				t.Fatal("a connection within the bound has no answer")
 			}
 			held = append(held, conn)
 		}
 		for range 20 {
-			if answered := getOn(t, from(t, "127.0.0.1", addr), health) != nil; answered == bounded {
+			if answered := getOn(from(t, "127.0.0.1", addr), healthPath) != nil; answered == bounded {
 				t.Errorf("trusted %q: a connection beyond the bound was answered: %t", proxies, answered)
 			}
 		}
-		if getOn(t, from(t, "127.0.0.2", addr), health) == nil {
+		if getOn(from(t, "127.0.0.2", addr), healthPath) == nil {
 			t.Errorf("trusted %q: another address has no answer", proxies)
 		}
 		held[0].Close()
-		eventually(t, "there is room again", func() bool { return getOn(t, from(t, "127.0.0.1", addr), health) != nil })
+		eventually(t, "there is room again", func() bool {
+			return getOn(from(t, "127.0.0.1", addr), healthPath) != nil
+		})
 		for _, conn := range held {
 			conn.Close()
 		}
@@ -115,7 +115,9 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 
 func TestSourceOf(t *testing.T) {
 	for text, want := range map[string]string{
-		"203.0.113.9:1": "203.0.113.9", "[::ffff:203.0.113.9]:1": "203.0.113.9", "[2001:db8:1:2:3::4]:1": "2001:db8:1:2::",
+		"203.0.113.9:1":          "203.0.113.9",
+		"[::ffff:203.0.113.9]:1": "203.0.113.9",
+		"[2001:db8:1:2:3::4]:1":  "2001:db8:1:2::",
 	} {
 		if got := sourceOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))); got.String() != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)

@@ -48,30 +48,22 @@ func misspelling(name string, known []string) string {
 	if slices.Contains(known, name) {
 		return ""
 	}
+	if strings.HasPrefix(name, rpc.VariablePrefix) {
+		return "names no supported chain; it is " + rpc.VariablePrefix + "<chain>, " +
+			"with one of the chains " + chainIDs()
+	}
 	meant := ""
-	if number, isOfChain := chainVariable(name); isOfChain {
-		meant = rpc.VariablePrefix + number
-		if !slices.Contains(known, meant) {
-			return "names no supported chain; it is " + rpc.VariablePrefix + "<chain>, " +
-				"with one of the chains " + chainIDs()
+	nearest := 2 // a name that is further away is another program's: REDIS_SSL is not REDIS_URL
+	for _, candidate := range known {
+		if d := typos(name, candidate); d < nearest {
+			meant = candidate
+			nearest = d
 		}
-	} else {
-		i := slices.IndexFunc(known, func(candidate string) bool { return isSlip(name, candidate) })
-		if i < 0 {
-			return ""
-		}
-		meant = known[i]
+	}
+	if meant == "" {
+		return ""
 	}
 	return "is not a setting; did you mean " + meant + "? If it is another program's, unset it for this one"
-}
-
-// chainVariable reports whether a name was meant to be that of the endpoints of a
-// chain, and of which.
-func chainVariable(name string) (number string, meant bool) {
-	head := strings.TrimRight(name, "0123456789")
-	number = name[len(head):]
-	begins := strings.HasPrefix(name, strings.TrimSuffix(rpc.VariablePrefix, "_"))
-	return number, begins || number != "" && isSlip(head, rpc.VariablePrefix)
 }
 
 func chainIDs() string {
@@ -82,23 +74,24 @@ func chainIDs() string {
 	return strings.Join(ids, ", ")
 }
 
-// isSlip reports whether two names are the same but for letter case, underscores,
-// and one letter that is missing, added, replaced or swapped with the next. More
-// would catch names that other programs use: REDIS_SSL is two letters away from
-// REDIS_URL.
-func isSlip(a, b string) bool {
+// typos counts the letters that are missing, added, replaced or swapped with the next
+// between two names, up to 2. Letter case and underscores do not count.
+func typos(a, b string) int {
 	a = strings.ToLower(strings.ReplaceAll(a, "_", ""))
 	b = strings.ToLower(strings.ReplaceAll(b, "_", ""))
-	if len(a) < len(b)-1 || len(a) > len(b)+1 {
-		return false // and a long name takes no time
+	switch {
+	case len(a) < len(b)-1 || len(a) > len(b)+1: // a long name takes no time
+		return 2
+	case swapped(a, b):
+		return 1
 	}
-	return wire.EditDistance(a, b) <= 1 || swapped(a, b)
+	return wire.EditDistance(a, b)
 }
 
 // swapped reports whether two neighbouring letters have changed places.
 func swapped(a, b string) bool {
 	for i := 1; i < len(a); i++ {
-		if a[:i-1]+a[i:i+1]+a[i-1:i]+a[i+1:] == b {
+		if a[i-1] != a[i] && a[:i-1]+a[i:i+1]+a[i-1:i]+a[i+1:] == b {
 			return true
 		}
 	}

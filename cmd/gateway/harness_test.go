@@ -18,7 +18,6 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/testkit/postgres"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -29,9 +28,7 @@ func TestMain(m *testing.M) {
 		main()
 		os.Exit(0)
 	}
-	code := m.Run()
-	postgres.StopShared()
-	os.Exit(code)
+	os.Exit(m.Run())
 }
 
 const (
@@ -40,29 +37,42 @@ const (
 	quotePath = "/v3/swap/quote" + quoteQuery
 )
 
-// start runs the service in this process until the test ends or stop is called.
-func start(t *testing.T, env map[string]string) (base, admin string, stop func() error) {
+// start runs the service in this process until stop is called, or the test ends and
+// wants it to end without an error.
+func start(t *testing.T, env environment) (base, admin string, stop func() error) {
 	t.Helper()
 	return startLogging(t, env, io.Discard)
 }
 
-func startLogging(t *testing.T, env map[string]string, log io.Writer) (base, admin string, stop func() error) {
+func startLogging(t *testing.T, env environment, log io.Writer) (base, admin string, stop func() error) {
 	t.Helper()
-	env["LISTEN_ADDR"], env["ADMIN_ADDR"] = "127.0.0.1:0", "127.0.0.1:0"
+	env["LISTEN_ADDR"] = "127.0.0.1:0"
+	env["ADMIN_ADDR"] = "127.0.0.1:0"
 	ctx, cancel := context.WithCancel(t.Context())
 	ready := make(chan [2]string, 1)
 	done := make(chan error, 1)
 	go func() {
 		done <- run(ctx, env, log, func(public, admin string) { ready <- [2]string{public, admin} })
 	}()
+	stopped := false
 	stop = func() error {
+		stopped = true
 		cancel()
 		return <-done
 	}
+	t.Cleanup(func() {
+		if stopped {
+			return
+		}
+		if err := stop(); err != nil {
+			t.Errorf("the service ended with %v", err)
+		}
+	})
 	select {
 	case addrs := <-ready:
 		return "http://" + addrs[0], "http://" + addrs[1], stop
 	case err := <-done:
+		stopped = true
 		t.Fatalf("the service did not start: %v", err)
 		return "", "", nil
 	}
@@ -150,32 +160,32 @@ func get(t *testing.T, url string) (status int, body string) {
 // getWith sends headers, given as names and values.
 func getWith(t *testing.T, url string, headers ...string) (status int, h http.Header, body string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	res, body, err := ask(url, headers...)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return res.StatusCode, res.Header, body
+}
+
+func ask(url string, headers ...string) (res *http.Response, body string, err error) {
+	return askAs(http.MethodGet, url, headers...)
+}
+
+func askAs(method, url string, headers ...string) (res *http.Response, body string, err error) {
+	r, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		return nil, "", err
 	}
 	for i := 0; i < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	res, err := http.DefaultClient.Do(r)
+	res, err = http.DefaultClient.Do(r)
 	if err != nil {
-		t.Fatal(err)
+		return nil, "", err
 	}
 	defer res.Body.Close()
-	data, err := io.ReadAll(res.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return res.StatusCode, res.Header, string(data)
-}
-
-// getJSON decodes an answer.
-func getJSON(t *testing.T, url string, into any) {
-	t.Helper()
-	status, body := get(t, url)
-	if err := json.Unmarshal([]byte(body), into); err != nil || status != http.StatusOK {
-		t.Fatalf("GET %s: %d %s (%v)", url, status, body, err)
-	}
+	text, err := io.ReadAll(res.Body)
+	return res, string(text), err
 }
 
 func wantContains(t *testing.T, text string, wants ...string) {

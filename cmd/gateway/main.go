@@ -4,14 +4,13 @@ package main
 
 import (
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 
-	"golang.org/x/crypto/x509roots/fallback/bundle"
+	_ "golang.org/x/crypto/x509roots/fallback" // for an image without certificates of a system
 
 	"github.com/quotegate/quotegate/shared/safego"
 )
@@ -19,7 +18,6 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	bringCertificates()
 	signal.Ignore(syscall.SIGPIPE) // or the process would end with the reader of its log
 	err := execute(ctx, invocation{
 		args:   os.Args[1:],
@@ -37,25 +35,4 @@ func main() {
 	safego.After(logTimeout, nil, "forced exit: the log writer is blocked", func() { os.Exit(code) })
 	fmt.Fprintf(os.Stderr, "gateway: %v\n", err)
 	os.Exit(code)
-}
-
-// bringCertificates has TLS trust the public authorities where the system names none, as in an image that has only this
-// program.
-func bringCertificates() {
-	if system, err := x509.SystemCertPool(); err == nil && !system.Equal(x509.NewCertPool()) {
-		return
-	}
-	roots := x509.NewCertPool()
-	for root := range bundle.Roots() {
-		certificate, err := x509.ParseCertificate(root.Certificate)
-		if err != nil {
-			continue // a kind of key that this Go does not know
-		}
-		if root.Constraint == nil {
-			roots.AddCert(certificate)
-		} else {
-			roots.AddCertWithConstraint(certificate, root.Constraint)
-		}
-	}
-	x509.SetFallbackRoots(roots)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,17 +40,19 @@ func TestRollingRestart(t *testing.T) {
 	}
 	startNginx(t, nginx, front, instances)
 
-	var asked, failed atomic.Int64
-	var lastFailure atomic.Value
+	var asked atomic.Int64
+	failures := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	var clients sync.WaitGroup
 	for range 4 {
 		clients.Go(func() {
 			for ctx.Err() == nil {
 				asked.Add(1)
-				if err := askOnce("http://" + front + quotePath); err != nil {
-					failed.Add(1)
-					lastFailure.Store(err.Error())
+				if err := answers("http://" + front + quotePath); err != nil {
+					select {
+					case failures <- err:
+					default:
+					}
 				}
 				time.Sleep(5 * time.Millisecond) // or the clients take all of the machine
 			}
@@ -72,10 +72,11 @@ func TestRollingRestart(t *testing.T) {
 	}
 	stop()
 	clients.Wait()
-	if failed.Load() > 0 {
-		t.Errorf("%d of %d requests failed, the last with: %v", failed.Load(), asked.Load(), lastFailure.Load())
+	select {
+	case err := <-failures:
+		t.Errorf("a request failed, of %d: %v", asked.Load(), err)
+	default:
 	}
-	t.Logf("%d requests, none failed", asked.Load())
 }
 
 // findNginx is the path of nginx.
@@ -105,7 +106,14 @@ func TestNginxBoundsRequests(t *testing.T) {
 	front, instances := addrs[0], addrs[1:]
 	release := make(chan struct{})
 	for _, addr := range instances {
-		startHolding(t, addr, release)
+		server := &http.Server{Addr: addr, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/held" {
+				<-release
+			}
+			w.Header().Set("X-Request-Id", strings.Repeat("0f", 16))
+		})}
+		go func() { _ = server.ListenAndServe() }()
+		t.Cleanup(func() { server.Close() })
 	}
 	t.Cleanup(func() { close(release) })
 	startNginx(t, nginx, front, instances, "max_conns=512", "max_conns=40")
@@ -121,7 +129,7 @@ func TestNginxBoundsRequests(t *testing.T) {
 		t.Helper()
 		var refused *http.Response
 		eventually(t, fmt.Sprintf("nginx answers %s with %d", ip, status), func() bool {
-			refused = getOn(t, from(t, ip, front), "/versions")
+			refused = getOn(from(t, ip, front), "/versions")
 			return refused != nil && refused.StatusCode == status
 		})
 		h := refused.Header
@@ -132,39 +140,16 @@ func TestNginxBoundsRequests(t *testing.T) {
 	}
 	hold("127.0.0.1", 64)
 	refusedWith("127.0.0.1", http.StatusTooManyRequests)
-	if res := getOn(t, from(t, "127.0.0.2", front), "/versions"); res == nil || res.StatusCode != http.StatusOK {
+	if res := getOn(from(t, "127.0.0.2", front), "/versions"); res == nil || res.StatusCode != http.StatusOK {
 		t.Errorf("another address got %v", res)
 	}
 	hold("127.0.0.3", 16)
 	refusedWith("127.0.0.2", http.StatusServiceUnavailable)
 }
 
-// startHolding runs a server whose answers about /held wait for the release.
-func startHolding(t *testing.T, addr string, release <-chan struct{}) {
-	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/held" {
-			<-release
-		}
-		w.Header().Set("X-Request-Id", strings.Repeat("0f", 16))
-	}))
-	_ = s.Listener.Close() // the one that it came with
-	s.Listener = l
-	s.Start()
-	t.Cleanup(s.Close)
-}
-
-func askOnce(url string) error {
-	res, err := http.Get(url)
-	if err != nil {
-		return err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+// answers reports whether a request is answered with 200.
+func answers(url string) error {
+	res, body, err := ask(url)
 	if err == nil && res.StatusCode != http.StatusOK {
 		err = fmt.Errorf("%s: %s", res.Status, body)
 	}
@@ -199,7 +184,7 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	eventually(t, "nginx answers", func() bool { return askOnce("http://"+front+"/versions") == nil })
+	eventually(t, "nginx answers", func() bool { return answers("http://"+front+"/versions") == nil })
 	eventually(t, "nginx logs the request ID at the end of a line", func() bool {
 		log, err := os.ReadFile(filepath.Join(dir, "gateway.log"))
 		return err == nil && requestID.Match(log)

@@ -3,19 +3,35 @@ package main
 import (
 	"context"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
+	"github.com/quotegate/quotegate/shared/testkit/node"
 )
+
+func hangUp(t *testing.T) {
+	t.Helper()
+	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // A reload of files that have not changed builds nothing: whoever changes the plan sends
 // the same signal, and the pages and documents of a core take megabytes to make. One
@@ -55,9 +71,7 @@ func TestReload(t *testing.T) {
 	const receiver = "0x25b3Af079309a5477760AC0405107952d11c8fd9"
 	writeFile(t, deployment, strings.Replace(reference, receiver, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", 1))
 	hang.Store(true)
-	if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
-		t.Fatal(err)
-	}
+	hangUp(t)
 	<-asked
 	cancel()
 	close(slow)
@@ -70,5 +84,213 @@ func TestReload(t *testing.T) {
 	http.DefaultClient.CloseIdleConnections()
 	if err := goleak.Find(before, goleak.IgnoreTopFunction("os/signal.loop")); err != nil {
 		t.Error(err)
+	}
+}
+
+// The files of a running service are rewritten. Pipes that nobody writes to do not hold it
+// up, a bad file keeps out the good ones that belong to it, and good ones count.
+func TestHangupReloadsFiles(t *testing.T) {
+	const (
+		oldRouter = "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"
+		newRouter = "0xdbF03B407c01E7cD3CBea99509d93f8DDDC8C6FB"
+	)
+	version, quotes := oldest(t)
+	revoked, printed := makeKey(t, "Acme", "")
+	key, printedLater := makeKey(t, "Acme", "")
+	reference := string(chain.ReferenceFile())
+	front := node.NewFront(t, http.HandlerFunc(node.Status(500)))
+	dir := t.TempDir()
+	first := map[string]string{
+		"DEPLOYMENT_FILE": reference, "RPC_FILE": `{"endpoints": {}}`, "CLIENTS_FILE": lastLine(printed),
+		"LIFECYCLE_FILE": planOf(version, "2999-01-01T00:00:00Z", ""),
+	}
+	env := environment{"RATE_LIMIT": "0"}
+	for name, text := range first {
+		env[name] = filepath.Join(dir, name)
+		writeFile(t, env[name], text)
+	}
+	var log journal.Journal
+	base, _, stop := startLogging(t, env, &log)
+	replace := func(name, text string) {
+		t.Helper()
+		writeFile(t, filepath.Join(dir, "new"), text)
+		if err := os.Rename(filepath.Join(dir, "new"), env[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantQuote := func(router, reason string) {
+		t.Helper()
+		_, body := get(t, base+quotePath+"&include=details&from=0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
+		wantContains(t, body, `"to":"`+router, reason)
+	}
+	wantStatus := func(want int, path, key string) {
+		t.Helper()
+		if got, _, _ := getWith(t, base+path, "API-Key", key); got != want {
+			t.Errorf("got %d for %s, want %d", got, path, want)
+		}
+	}
+	const unset, failing = "no RPC endpoint is configured", "temporarily unavailable"
+	wantQuote(oldRouter, unset)
+	wantStatus(200, quotePath, revoked)
+	wantStatus(401, quotePath, key)
+	wantStatus(200, quotes+quoteQuery, revoked)
+
+	for name := range first {
+		if err := os.Remove(env[name]); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Mkfifo(env[name], 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	logged := func(text string) {
+		t.Helper()
+		before := log.Count(text)
+		hangUp(t)
+		eventually(t, text, func() bool { return log.Count(text) > before })
+	}
+	const kept, reloaded = "are not reloaded", "endpoints are reloaded"
+	logged(kept)
+	replace("DEPLOYMENT_FILE", strings.Replace(reference, oldRouter, newRouter, 1))
+	replace("RPC_FILE", first["RPC_FILE"])
+	replace("CLIENTS_FILE", lastLine(printedLater))
+	replace("LIFECYCLE_FILE", planOf(version, "2021-01-01T00:00:00Z", `, "immediate": true`))
+	logged(reloaded)
+	wantQuote(newRouter, unset)
+	if _, listing := get(t, base+"/v3/app/routers"); strings.Contains(listing, oldRouter) {
+		t.Errorf("the listing is not the new one: %s", listing)
+	}
+	wantStatus(401, quotePath, revoked)
+	wantStatus(200, quotePath, key)
+	wantStatus(410, quotes+quoteQuery, key)
+
+	// A bad deployment keeps the good endpoints out, too.
+	replace("DEPLOYMENT_FILE", `{"name": "broken"}`)
+	replace("RPC_FILE", `{"endpoints": {"1": ["`+front.SecretURL()+`"]}}`)
+	replace("CLIENTS_FILE", lastLine(printed))
+	logged(kept)
+	wantStatus(200, quotePath, revoked)
+	wantQuote(newRouter, unset)
+	replace("DEPLOYMENT_FILE", reference)
+	logged(reloaded)
+	wantQuote(oldRouter, failing)
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	if strings.Contains(log.String(), node.Secret) {
+		t.Error("the log has the URL of an endpoint")
+	}
+}
+
+// sabotage has each piece of work panic once: the first time, or the second where the
+// first is the start of a loop.
+type sabotage struct {
+	mu      sync.Mutex
+	started bool
+	left    map[string]int // how many times until it panics
+}
+
+func (s *sabotage) panic(what string) {
+	s.mu.Lock()
+	times, sabotaged := s.left[what]
+	now := sabotaged && (s.started || slices.Contains(atStart, what))
+	if now {
+		s.left[what]--
+		if times == 1 {
+			delete(s.left, what)
+		}
+	}
+	s.mu.Unlock()
+	if now && times == 1 {
+		panic("sabotage of " + what)
+	}
+}
+
+// remaining are those that have not panicked yet.
+func (s *sabotage) remaining() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.left)
+}
+
+// atStart is what panics while the service starts. The rest would keep it from starting.
+var atStart = []string{"looking an issuer fee up", "testing a chain", "testing an endpoint"}
+
+// Every piece of background work panics once in a service that does all that starts one.
+// It answers afterwards, and does again what had panicked.
+func TestEveryGoroutineSurvives(t *testing.T) {
+	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fees := `[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`
+		_, _ = io.WriteString(w, fees)
+	}))
+	defer issuer.Close()
+	front := node.NewFront(t, http.HandlerFunc(node.Status(500)))
+	version, quotes := oldest(t)
+	const gate = `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`
+	files := map[string]string{
+		"LIFECYCLE_FILE":  planOf(version, "2026-02-01T00:00:00Z", gate),
+		"CLIENTS_FILE":    `{"clients": [{"name": "Acme", "match": ["agent:go-http-client"]}]}`,
+		"DEPLOYMENT_FILE": string(chain.ReferenceFile()),
+	}
+	env := environment{
+		"USAGE_DB": filepath.Join(t.TempDir(), "usage.db"), "RATE_LIMIT": "0", "ISSUER_FEE_URL": issuer.URL,
+		"RPC_URLS_369": front.URL, "RPC_URLS_1": front.URL,
+	}
+	for name, text := range files {
+		env[name] = tempFile(t, text)
+	}
+	s := &sabotage{left: map[string]int{"looking an issuer fee up": 2}}
+	for _, what := range []string{ // all but the loops around them, in which nothing else happens
+		"testing a chain", "testing an endpoint", "counting connections", "watching the connections", "reloading",
+		"closing what a reload replaced", "writing the log", "the report of a request",
+		"polling the plan", "collecting metrics", "writing the counts",
+		"writing the counts for a page", "looking an integrator up", "looking a swap up",
+	} {
+		s.left[what] = 1
+	}
+	all := uint64(len(s.left))
+	restore := safego.InjectPanics(s.panic)
+	defer restore()
+	before := safego.Panics()
+	base, admin, _ := start(t, env)
+	s.mu.Lock()
+	s.started = true
+	s.mu.Unlock()
+
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	deadline := time.Now().Add(4 * time.Minute)
+	for round := 0; len(s.remaining()) > 0; round++ {
+		if time.Now().After(deadline) {
+			t.Fatalf("not reached: %v", s.remaining())
+		}
+		for _, url := range []string{
+			base + quotePath, base + quotes + quoteQuery,
+			base + quotePath + "&integratorId=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
+			base + "/v3/swap/status?srcChain=1&txHash=0x" + strings.Repeat("ab", 32),
+			admin + "/metrics", admin + "/", admin + "/clients",
+		} {
+			if answer, err := client.Get(url); err == nil { // whatever comes of it
+				answer.Body.Close()
+			}
+		}
+		number := strconv.Itoa(round) // changed each time, so that it is read
+		for name, text := range files {
+			changes := strings.NewReplacer("migrate", "migrate-"+number, `"Acme`, `"Acme `+number,
+				`"name": "reference`, `"name": "reference-`+number)
+			writeFile(t, env[name], changes.Replace(text))
+		}
+		runtime.GC()
+		if s.remaining()["closing what a reload replaced"] > 0 {
+			hangUp(t)
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+	if caught := safego.Panics() - before; caught < all {
+		t.Errorf("%d panics were counted, want one for each of %d", caught, all)
+	}
+	_, body := get(t, base+quotePath)
+	wantContains(t, body, `"destAmount":"99700000"`)
+	if status, body := get(t, base+quotes+quoteQuery); status != http.StatusOK && status != http.StatusGone {
+		t.Errorf("an old version afterwards: got %d %s", status, body)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -73,15 +72,11 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		adminAddr = listener.Addr().String()
 		adminServer := newServer(s.admin, profileTimeout, log.Logger)
 		defer adminServer.Close() // last, so that an operator can watch the drain
-		safego.Go(s.log, "the admin listener", func() { failed <- serveOn(adminServer, listener, s.log) })
+		s.serve(adminServer, listener, failed)
 	}
 	server := newServer(s, writeTimeout, log.Logger)
-	s.connections.watch(ctx, server, log.Logger)
-	if cfg.MaxPerAddress > 0 && len(cfg.Caller.TrustedProxies) == 0 { // all clients of a proxy have its address
-		public = newPerAddress(public, cfg.MaxPerAddress, s.log)
-	}
-	limited := netutil.LimitListener(public, s.connections.max)
-	safego.Go(s.log, "the public listener", func() { failed <- serveOn(server, limited, s.log) })
+	s.connections.watch(ctx, server)
+	s.serve(server, netutil.LimitListener(public, s.connections.max), failed)
 
 	addr := public.Addr().String()
 	deployment := s.core.Load().deployment
@@ -93,70 +88,34 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	return s.drain(server, cfg.DrainDelay, log.Logger)
+	return s.drain(server, cfg.DrainDelay)
+}
+
+// serve serves until the server is closed, and says why it ended.
+func (s *service) serve(server *http.Server, listener net.Listener, ended chan<- error) {
+	safego.Go(s.log, "a listener", func() {
+		ended <- safego.Try(s.log, "serving", func() error { return server.Serve(listener) })
+	})
 }
 
 // drain ends the service without losing a request. During the delay it still
 // accepts requests, but is no longer ready, so that load balancers stop sending.
-func (s *service) drain(server *http.Server, delay time.Duration, log *slog.Logger) error {
+func (s *service) drain(server *http.Server, delay time.Duration) error {
 	s.draining.Store(true)
-	log.Info("draining")
+	s.log.Info("draining")
 	time.Sleep(delay)
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
 	if err := server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("drain: %w", err), server.Close())
 	}
-	log.Info("stopped")
+	s.log.Info("stopped")
 	return nil
-}
-
-// serveOn serves until the server is closed. Whatever panics while a connection is
-// accepted ends that attempt alone.
-func serveOn(server *http.Server, listener net.Listener, log *slog.Logger) error {
-	return safego.Try(log, "a listener", func() error { return server.Serve(guardedListener{listener, log}) })
-}
-
-type guardedListener struct {
-	net.Listener
-	log *slog.Logger
-}
-
-func (l guardedListener) Accept() (conn net.Conn, err error) {
-	err = errAccept
-	safego.Do(l.log, "accepting a connection", func() { conn, err = l.Listener.Accept() })
-	return conn, err
-}
-
-// errAccept is one after which net/http tries again.
-var errAccept net.Error = temporary{errors.New("accepting a connection panicked")}
-
-type temporary struct{ error }
-
-func (temporary) Timeout() bool   { return false }
-func (temporary) Temporary() bool { return true }
-
-// guarded answers requests. The gateway and the admin pages answer after a panic of
-// their own; one in what is around them is counted too, and ends the connection.
-func guarded(h http.Handler, log *slog.Logger) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
-			switch p := recover(); p {
-			case nil:
-				return
-			case http.ErrAbortHandler:
-			default:
-				log.Error("panic", "in", "answering a request", "cause", safego.PanicError(p))
-			}
-			panic(http.ErrAbortHandler) // net/http closes the connection, without a line of its own
-		}()
-		h.ServeHTTP(w, r)
-	})
 }
 
 func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *http.Server {
 	return &http.Server{
-		Handler:        guarded(h, log),
+		Handler:        h,
 		ReadTimeout:    readTimeout,
 		WriteTimeout:   writeTimeout,
 		IdleTimeout:    idleTimeout,
@@ -166,17 +125,17 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 }
 
 // reloadOnHangup reads the known clients, the plan, the deployment and the
-// endpoints again on SIGHUP, until ctx ends. From then on a signal does nothing, and
-// does not end the process either.
+// endpoints again on SIGHUP, until ctx ends. After that a signal does nothing: it
+// must not end a process that drains.
 func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
-	s.hangup = make(chan os.Signal, 1)
-	signal.Notify(s.hangup, syscall.SIGHUP)
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
 	s.reloading.Go(s.log, "waiting for SIGHUP", func() {
 		for {
 			select {
 			case <-ctx.Done():
 				return
-			case <-s.hangup:
+			case <-hangup:
 			}
 			safego.Do(s.log, "reloading", func() {
 				s.clients.Reload()
@@ -185,53 +144,4 @@ func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 			})
 		}
 	})
-}
-
-// connections bounds the connections of a server. At the bound, new ones wait in
-// the kernel until another one closes. Near the bound the server keeps no idle
-// connection, so that those who ask have room: it closes those there are, and
-// each new one after its answer.
-type connections struct {
-	max     int
-	open    atomic.Int64
-	crowded atomic.Bool
-}
-
-func (c *connections) Open() int { return int(c.open.Load()) }
-
-// watch counts the connections of a server and keeps it from being crowded, until
-// ctx ends.
-func (c *connections) watch(ctx context.Context, server *http.Server, log *slog.Logger) {
-	server.ConnState = func(_ net.Conn, state http.ConnState) {
-		safego.Do(log, "counting connections", func() { c.count(state) }) // net/http would end the process
-	}
-	const what = "watching the connections"
-	safego.Go(log, what, func() {
-		safego.Every(ctx, 250*time.Millisecond, log, what, func() { c.relieve(server.SetKeepAlivesEnabled) })
-	})
-}
-
-func (c *connections) count(state http.ConnState) {
-	switch state {
-	case http.StateNew:
-		c.open.Add(1)
-	case http.StateClosed, http.StateHijacked:
-		c.open.Add(-1)
-	}
-}
-
-// relieve turns idle connections off while more than three quarters of the bound
-// are open, and on again below a half.
-func (c *connections) relieve(keepAlive func(bool)) {
-	open := c.Open()
-	switch {
-	case open > c.max*3/4:
-		keepAlive(false) // again each time: it closes those that are idle now
-		c.crowded.Store(true)
-	case open < c.max/2:
-		wasCrowded := c.crowded.Swap(false)
-		if wasCrowded {
-			keepAlive(true)
-		}
-	}
 }

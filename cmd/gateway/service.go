@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"os"
-	"os/signal"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -44,14 +42,13 @@ type service struct {
 	log       *slog.Logger
 	mount     func([]web.Module) http.Handler
 	draining  atomic.Bool
-	connections
 
-	hangup    chan os.Signal // nil where no signal is waited for
-	reloading safego.Group   // what waits for a signal, and reads the files
-	closers   []func()
-	lost      error         // counts that could not be written at the end
-	stopped   chan struct{} // closed by close
-	retiring  safego.Group
+	connections *connections
+	reloading   safego.Group  // what waits for a signal, and reads the files
+	retiring    safego.Group  // what a reload has replaced
+	stopped     chan struct{} // closed by close
+	closers     []func()
+	lost        error // counts that could not be written at the end
 }
 
 // newService builds the parts and connects them. close stops them.
@@ -61,8 +58,11 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	}
 	figures := metrics.New(log.Logger)
 	s := &service{
-		connections: connections{max: cfg.MaxConnections}, log: log.Logger, stopped: make(chan struct{}),
-		hooks: figures.IntegratorHooks(), tracking: figures.StatusOptions(),
+		connections: newConnections(cfg, log.Logger),
+		hooks:       figures.IntegratorHooks(),
+		tracking:    figures.StatusOptions(),
+		log:         log.Logger,
+		stopped:     make(chan struct{}),
 	}
 	s.tracking.Log = s.log
 	defer func() {
@@ -120,6 +120,9 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	return s, nil
 }
 
+// countsTimeout is how long the last counts may take to be written. A test shortens it.
+var countsTimeout = 15 * time.Second
+
 // startRecorder starts to record who calls which version.
 func (s *service) startRecorder(ctx context.Context, cfg *config, versions []string) error {
 	counts, err := store.Open(cfg.Usage)
@@ -138,7 +141,7 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 	if cfg.Usage.DB == "" {
 		s.log.Info("usage: counts are kept in memory, and end with the process; set USAGE_DB to keep them")
 	}
-	s.onClose(closeWithin(15*time.Second, func(ctx context.Context) { s.lost = s.recorder.Close(ctx) }))
+	s.onClose(closeWithin(countsTimeout, func(ctx context.Context) { s.lost = s.recorder.Close(ctx) }))
 	return nil
 }
 
@@ -176,7 +179,7 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 		ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped,
 
-		Connections:    s.Open,
+		Connections:    s.connections.Open,
 		MaxConnections: cfg.MaxConnections,
 
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
@@ -228,9 +231,6 @@ func (s *service) close() {
 	s.retiring.Wait()
 	for _, f := range slices.Backward(s.closers) {
 		f()
-	}
-	if s.hangup != nil {
-		signal.Stop(s.hangup)
 	}
 }
 

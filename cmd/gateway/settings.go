@@ -115,8 +115,7 @@ func readSecret(path string) (string, error) {
 	})
 }
 
-// unreadable says that a text is not of the variable's type. The parser's own error is
-// not repeated: it may quote a secret.
+// unreadable says that a text is not of the variable's type. No secret is a number.
 func (s variable) unreadable() error {
 	var err error
 	what := ""
@@ -124,21 +123,18 @@ func (s variable) unreadable() error {
 	switch {
 	case s.typ == reflect.TypeFor[time.Duration]():
 		_, err = time.ParseDuration(s.text)
-		what = "is not a duration such as 500ms, 30s or 5m"
+		what = "a duration such as 500ms, 30s or 5m"
 	case kind == reflect.Int:
 		_, err = strconv.ParseInt(s.text, 0, s.typ.Bits())
-		what = "is not a whole number, or is too large"
+		what = "a whole number, or is too large"
 	case kind == reflect.Bool:
 		_, err = strconv.ParseBool(s.text)
-		what = "is not true or false"
+		what = "true or false"
 	}
-	switch {
-	case err == nil:
-		return nil
-	case s.secret:
-		return fmt.Errorf("%s: the value %s", s.name, what)
+	if err != nil {
+		return fmt.Errorf("%s: %.80q is not %s", s.name, s.text, what)
 	}
-	return fmt.Errorf("%s: %.80q %s", s.name, s.text, what)
+	return nil
 }
 
 // shown is the text as it may be shown to anybody: a secret is hidden.

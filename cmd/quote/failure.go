@@ -92,10 +92,6 @@ func wantsJSON(args []string) bool {
 // print writes a value as JSON. Only one is ever written.
 func (o *options) print(w io.Writer, value any) error {
 	o.printed = true
-	return printJSON(w, value)
-}
-
-func printJSON(w io.Writer, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err

@@ -9,12 +9,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
@@ -48,6 +50,11 @@ func TestFailures(t *testing.T) {
 	_, noPair, _ := strings.Cut(string(answer), "\n{")
 	lie := func(answer string) string { return strings.Replace(answer, "123086419", "123086418", 1) }
 	key := strings.Repeat("1", 64)
+	reviewed := strings.NewReplacer(pool.Hex(), "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", `"name": "reference"`, `"name": "mine"`)
+	mine := filepath.Join(t.TempDir(), "mine.json")
+	if err := os.WriteFile(mine, []byte(reviewed.Replace(string(chain.ReferenceFile()))), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for name, test := range map[string]struct {
 		gateway string
 		args    []string
@@ -61,11 +68,12 @@ func TestFailures(t *testing.T) {
 		"pair": {refuse(t, 400, "{"+noPair), wish, 1, client.UnsupportedPair, []string{
 			`"alternatives":[{"dstChain":"369","dstToken":"USDC"},`,
 		}},
-		"another service":   {refuse(t, 404, "<html>"), wish, 1, client.Unreadable, nil},
-		"a lie":             {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
+		"another service": {refuse(t, 404, "<html>"), wish, 1, client.Unreadable, nil},
+		"a lie":           {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
+		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
+			"the contract in the listing for USDC on chain 1",
+		}},
 		"usage":             {nobody, with(wish, "-x"), 2, "USAGE", []string{"-x: see quote -help"}},
-		"no such pair":      {nobody, with(wish, "-to", "USDC@10"), 2, "USAGE", []string{"Unsupported swap pair"}},
-		"usage of -pairs":   {nobody, with(wish, "-pairs"), 2, "USAGE", []string{"-pairs takes -gateway and -json, and not"}},
 		"rate limit":        {refuse(t, 429, refusal("RATE_LIMITED")), wish, 3, client.RateLimited, []string{`"retryAfter":17`}},
 		"chain unavailable": {refuse(t, 503, refusal("CHAIN_UNAVAILABLE")), wish, 3, client.ChainUnavailable, nil},
 		"no gateway":        {nobody, wish, 3, client.Unreachable, nil},

@@ -141,7 +141,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		return nil, err
 	}
 	if o.pairs {
-		return o, o.readPairs(flags)
+		return o, onlyFlags(flags, "-pairs takes -gateway and -json", "pairs", "gateway", "json")
 	}
 	if g.status != "" {
 		return o, o.readStatus(flags, g.status, g.from)

@@ -13,11 +13,6 @@ import (
 	"github.com/quotegate/quotegate/v3/client"
 )
 
-// readPairs refuses flags that -pairs does not take.
-func (o *options) readPairs(flags *flag.FlagSet) error {
-	return onlyFlags(flags, "-pairs takes -gateway and -json", "pairs", "gateway", "json")
-}
-
 // onlyFlags refuses all flags but those that are named.
 func onlyFlags(flags *flag.FlagSet, rule string, names ...string) (err error) {
 	flags.Visit(func(f *flag.Flag) {

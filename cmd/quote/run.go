@@ -170,7 +170,8 @@ func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 		fmt.Fprintf(stderr, "  The note was made here for %s; the one in the answer is not used.\n", o.swap.Recipient)
 	}
 	receipt, err := sendOnce(ctx, o, checked, connection, r, stderr)
-	if hasCode(err, send.Unknown) {
+	var failed *send.Error
+	if errors.As(err, &failed) && failed.Code == send.Unknown {
 		return unclear(ctx, o, checked, r, err, stderr)
 	}
 	if err != nil {
@@ -188,12 +189,6 @@ func execute(ctx context.Context, o *options, checked *swap.Checked, r *result, 
 		return nil
 	}
 	return followSent(ctx, o, checked, receipt.TxHash, r, stderr)
-}
-
-// hasCode tells whether an error of sending has a code.
-func hasCode(err error, code string) bool {
-	var failed *send.Error
-	return errors.As(err, &failed) && failed.Code == code
 }
 
 // sendOnce sends the swap while no other command sends for the account.

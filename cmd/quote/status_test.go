@@ -35,17 +35,9 @@ const (
 // one again and again. A status is "STATE final" and more fields, or the code of a refusal.
 func serveStatus(t *testing.T, statuses ...string) string {
 	t.Helper()
-	quotes, asked := startGateway(t, truth), atomic.Int64{}
+	var asked atomic.Int64
 	mux := http.NewServeMux()
-	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		res, err := http.Get(quotes + r.URL.String())
-		if err != nil {
-			t.Error(err)
-			return
-		}
-		defer res.Body.Close()
-		_, _ = io.Copy(w, res.Body)
-	})
+	mux.Handle("/", realGateway(t))
 	mux.HandleFunc("/v3/swap/status", func(w http.ResponseWriter, r *http.Request) {
 		status := statuses[min(int(asked.Add(1)), len(statuses))-1]
 		state, more, _ := strings.Cut(status, ",")
@@ -116,110 +108,69 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-func TestStatusUsage(t *testing.T) {
-	for _, test := range []struct {
-		says string
-		args []string
-	}{
-		{"is not the hash of a transaction", []string{"-status", "0x12", "-from", "1"}},
-		{"-from must name the chain of the transaction", []string{"-status", sentTx}},
-		{"-from: ", []string{"-status", sentTx, "-from", "mainnet"}},
-		{"takes -from, -wait, -gateway and -json, and not -to", []string{"-status", sentTx, "-from", "1", "-to", "USDC@369"}},
-		{"it needs -execute or -status", with(wish, "-wait")},
-		{"not a time such as 10m", []string{"-status", sentTx, "-from", "1", "-wait=soon"}},
-		{"not a time such as 10m", []string{"-status", sentTx, "-from", "1", "-wait", "-5m"}},
-		{`"soon" is not a flag`, []string{"-status", sentTx, "-from", "1", "-wait", "soon"}},
-		{"is not an address such as", []string{"-status", sentTx, "-from", "1", "-gateway", "here"}},
-	} {
-		code, stdout, stderr := call(t, nil, test.args...)
-		if code != 2 || stdout != "" {
-			t.Errorf("%q: got exit code %d and %q, want 2 and nothing", test.args, code, stdout)
-		}
-		contains(t, "the error", stderr, test.says)
-	}
-}
-
-// TestExecutesAndWaits sends on a chain, and follows what was sent.
+// What is sent is followed. One JSON object has the quote, what was sent and what became of it, also after a failure.
 func TestExecutesAndWaits(t *testing.T) {
 	chain, key := startEthereum(t)
 	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
-	tests := map[string]struct {
+	anotherSwap := "SETTLED true" + strings.Replace(settled, "123456789", "1", 1)
+	for _, test := range []struct {
 		statuses []string
-		wait     string
+		wait     string // how long
+		poor     bool   // there are no tokens to swap
 		code     int
+		sent     string
+		state    string // in the JSON
 		says     []string
 	}{
-		"settled":      {[]string{"PENDING false" + wished, "SETTLED true" + settled}, "1h", 0, []string{"for 1h0m0s at most:\n  PENDING: not in a block yet\n  SETTLED: paid out with " + settledTx + " on chain 369\nSettled: 123.086419 USDC on PulseChain (369), says the gateway."}},
-		"less":         {[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", 0, []string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
-		"another swap": {[]string{"SETTLED true" + strings.Replace(settled, "123456789", "1", 1)}, "1h", 4, []string{"do not trust the gateway's answer", `swap.amount: got "1", signed 123456789`}},
-		"time is up":   {[]string{"SETTLING false" + wished}, "1ms", 4, []string{"the time is up", "it may arrive at any time, so do not send it again. Ask again with:\n  quote -gateway"}},
-		"no status":    {[]string{"501"}, "1h", 4, []string{"Sent. 123.086419 USDC will arrive", "This gateway cannot follow swaps. That says nothing about this one"}},
-		"not a swap":   {[]string{"NOT_A_SWAP true"}, "1h", 4, []string{"the gateway sees no swap in the transaction"}},
-		"failed":       {[]string{"FAILED true"}, "1h", 1, []string{"the swap failed, though the node of -rpc said that it had not"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
+		{[]string{"PENDING false" + wished, "SETTLED true" + settled}, "1h", false, 0, "approval, swap", "SETTLED", []string{
+			"for 1h0m0s at most:\n  PENDING: not in a block yet\n  SETTLED: paid out with " + settledTx + " on chain 369\n" +
+				"Settled: 123.086419 USDC on PulseChain (369), says the gateway.",
+		}},
+		{[]string{"501"}, "", false, 0, "approval, swap", "", []string{"To follow it: quote -gateway http", "-from 1 -wait"}},
+		{nil, "", true, 1, "approval", "", []string{"swap: it would fail: execution reverted: balance too low"}},
+		{[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", false, 0, "swap", "SETTLED",
+			[]string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
+		{[]string{anotherSwap}, "1h", false, 4, "approval, swap", "",
+			[]string{"do not trust the gateway's answer", `swap.amount: got "1", signed 123456789`}},
+		{[]string{"SETTLING false" + wished}, "1ms", false, 4, "approval, swap", "", []string{
+			"the time is up", "it may arrive at any time, so do not send it again. Ask again with:\n  quote -gateway",
+		}},
+		{[]string{"501"}, "1h", false, 4, "approval, swap", "", []string{
+			"Sent. 123.086419 USDC will arrive", "This gateway cannot follow swaps. That says nothing about this one",
+		}},
+		{[]string{"NOT_A_SWAP true"}, "1h", false, 4, "approval, swap", "NOT_A_SWAP",
+			[]string{"the gateway sees no swap in the transaction"}},
+		{[]string{"FAILED true"}, "1h", false, 1, "approval, swap", "FAILED",
+			[]string{"the swap failed, though the node of -rpc said that it had not"}},
+	} {
+		if !test.poor {
 			mintUSDC(t, chain, key)
-			code, _, stderr := call(t, env, with(wish, "-gateway", serveStatus(t, test.statuses...), "-execute", "-rpc", chain.URL(), "-wait", test.wait)...)
-			if code != test.code {
-				t.Errorf("got exit code %d, want %d", code, test.code)
-			}
-			contains(t, "the progress", stderr, test.says...)
-		})
-	}
-	mintUSDC(t, chain, key)
-	_, _, stderr := call(t, env, with(wish, "-gateway", serveStatus(t, "501"), "-execute", "-rpc", chain.URL())...)
-	contains(t, "the progress", stderr, "To follow it: quote -gateway http", "-from 1 -wait")
-}
-
-// TestExecutesAsJSON: one object has the quote, what was sent and what became of it, also when something failed.
-func TestExecutesAsJSON(t *testing.T) {
-	chain, key := startEthereum(t)
-	env := map[string]string{"QUOTE_KEY": hex.EncodeToString(crypto.FromECDSA(key))}
-	mintUSDC(t, chain, key)
-	type object struct {
-		Quote        struct{ To, DestAmount string }
-		Transactions []struct{ What, Hash string }
-		Status       *struct{ State, TxHash string }
-		Error        string
-	}
-	execute := func(wantCode int, gateway, node string, more ...string) (o object, stderr string) {
-		t.Helper()
-		code, stdout, stderr := call(t, env, with(with(wish, "-json", "-execute", "-gateway", gateway, "-rpc", node), more...)...)
+		}
+		args := with(wish, "-json", "-execute", "-gateway", serveStatus(t, test.statuses...), "-rpc", chain.URL())
+		if test.wait != "" {
+			args = with(args, "-wait", test.wait)
+		}
+		code, stdout, stderr := call(t, env, args...)
+		contains(t, "the progress", stderr, test.says...)
+		var o struct {
+			Quote        struct{ DestAmount string }
+			Transactions []struct{ What, Hash string }
+			Status       struct{ State, TxHash string }
+			Error        string
+		}
 		decoder := json.NewDecoder(strings.NewReader(stdout))
-		if err := decoder.Decode(&o); err != nil || decoder.More() || code != wantCode {
-			t.Fatalf("got exit code %d, want %d, and %v: %s\n%s", code, wantCode, err, stdout, stderr)
+		if err := decoder.Decode(&o); err != nil || decoder.More() || o.Quote.DestAmount != "123086419" {
+			t.Fatalf("%q: got %v: %s", test.says, err, stdout)
 		}
-		if o.Quote.DestAmount != "123086419" {
-			t.Errorf("got the quote %+v", o.Quote)
-		}
-		return o, stderr
-	}
-	kinds := func(o object) string {
-		var all []string
+		var sent []string
 		for _, tx := range o.Transactions {
-			all = append(all, tx.What)
-			if len(tx.Hash) != 66 {
-				t.Errorf("got the hash %q", tx.Hash)
-			}
+			sent = append(sent, tx.What)
 		}
-		return strings.Join(all, ", ")
-	}
-	o, _ := execute(0, serveStatus(t, "PENDING false"+wished, "SETTLED true"+settled), chain.URL(), "-wait", "1h")
-	if kinds(o) != "approval, swap" || o.Status == nil || o.Status.State != "SETTLED" || o.Status.TxHash != o.Transactions[1].Hash || o.Error != "" {
-		t.Errorf("got %+v", o)
-	}
-	mintUSDC(t, chain, key)
-	if o, _ := execute(0, startGateway(t, truth), chain.URL()); kinds(o) != "approval, swap" || o.Status != nil {
-		t.Errorf("without -wait: got %+v", o)
-	}
-	if o, _ := execute(1, startGateway(t, truth), chain.URL()); kinds(o) != "approval" || !strings.Contains(o.Error, "balance too low") {
-		t.Errorf("without any USDC: got %+v", o)
-	}
-	mintUSDC(t, chain, key)
-	if o, _ := execute(4, serveStatus(t, "SETTLED true"+strings.Replace(settled, "123456789", "1", 1)), chain.URL(), "-wait"); kinds(o) != "swap" ||
-		o.Status != nil || !strings.Contains(o.Error, "swap.amount") {
-		t.Errorf("with a gateway that lies: got %+v", o)
+		last := o.Transactions[len(sent)-1].Hash
+		if code != test.code || strings.Join(sent, ", ") != test.sent || o.Status.State != test.state ||
+			o.Status.TxHash != "" && o.Status.TxHash != last || (o.Error == "") != (test.code == 0) {
+			t.Errorf("%q: got exit code %d and %+v", test.says, code, o)
+		}
 	}
 }
 

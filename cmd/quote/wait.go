@@ -42,24 +42,15 @@ func (d *duration) Set(text string) error {
 
 // joinValues lets the value of -wait follow as a word of its own, which a flag that may stand alone does not take.
 func joinValues(args []string) (joined []string) {
-	for i := 0; i < len(args); i++ {
-		joined = append(joined, args[i])
-		if i+1 == len(args) || !takes(args[i], args[i+1]) {
+	for i, arg := range args {
+		_, err := time.ParseDuration(arg)
+		if err == nil && i > 0 && (args[i-1] == "-wait" || args[i-1] == "--wait") {
+			joined[len(joined)-1] += "=" + arg
 			continue
 		}
-		joined[len(joined)-1] += "=" + args[i+1]
-		i++
+		joined = append(joined, arg)
 	}
 	return joined
-}
-
-func takes(name, value string) bool {
-	switch name {
-	case "-wait", "--wait":
-		_, err := time.ParseDuration(value)
-		return err == nil
-	}
-	return false
 }
 
 var transaction = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")

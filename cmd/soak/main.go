@@ -1,15 +1,14 @@
-// Command soak keeps a real gateway process busy while everything it depends on
-// fails: nodes hang, hang up and send HTML, Redis and PostgreSQL die, callers leave, the
-// fee service lies, the plan is rewritten, and in the end it is told to stop under load.
-// Every answer is compared with one worked out independently. It exits 0 only if there
-// was not one wrong answer, not one that was no JSON, none missing, and nothing left
-// behind.
+// Command soak loads a real gateway process while everything it depends on fails: nodes hang, hang up and send HTML,
+// Redis and PostgreSQL die, callers leave, the fee service lies, the plan is rewritten, and in the end it is told to
+// stop under load. Every answer is compared with one worked out independently. It exits 0 only if no answer was wrong,
+// not JSON or missing, and nothing was left behind.
 package main
 
 import (
 	"context"
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -19,11 +18,31 @@ import (
 
 func main() {
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
-	duration := flags.Duration("duration", 2*time.Minute,
-		"how long things go wrong; starting and ending take some seconds more")
+	duration := flags.Duration("duration", 2*time.Minute, "length of the outages; the rest takes a minute")
 	race := flags.Bool("race", false, "build the gateway with the race detector")
-	err := cli.Parse(flags, os.Args[1:], "Keeps a gateway busy while everything it depends on fails.", os.Stdout)
+	err := cli.Parse(flags, os.Args[1:], "Loads a gateway while everything it depends on fails.", os.Stdout)
 	os.Exit(cli.Run("soak", err, func(ctx context.Context) error { return run(ctx, *duration, *race) }, os.Stderr))
+}
+
+// size is how much a soak does, and what memory the gateway may come to meanwhile.
+type size struct {
+	duration time.Duration // of the outages together
+	clients  int           // that ask once, each from a network of its own: memory grows with those
+	burst    int           // requests while nodes hang up
+	idlers   int           // clients that stay connected
+	limit    int64         // bytes, with hundreds of requests waiting for nodes that hang
+	idle     int64         // bytes, with thousands of idle clients
+}
+
+// tooMany is more connections than the gateway accepts at a time.
+const tooMany = 5000
+
+// sizeOf is what the command does. The race detector is slow and has memory of its own.
+func sizeOf(duration time.Duration, race bool) size {
+	if race {
+		return size{duration, crowdSize / 16, 7500, tooMany, math.MaxInt64, math.MaxInt64}
+	}
+	return size{duration, crowdSize, 30_000, tooMany, 120 << 20, 192 << 20}
 }
 
 func run(ctx context.Context, duration time.Duration, race bool) error {
@@ -36,21 +55,13 @@ func run(ctx context.Context, duration time.Duration, race bool) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	binary, err := build(ctx, dir, race)
+	binary, err := child.Build(ctx, dir, fmt.Sprintf("-race=%t", race))
 	if err != nil {
 		return err
 	}
-	much := full(duration)
-	if race {
-		much = raced(duration)
-	}
-	if err := soak(ctx, root, binary, much, os.Stdout); err != nil {
+	if err := soak(ctx, root, binary, sizeOf(duration, race), os.Stdout); err != nil {
 		return err
 	}
 	fmt.Println("not one wrong answer, and nothing left behind")
 	return nil
-}
-
-func build(ctx context.Context, dir string, race bool) (string, error) {
-	return child.Build(ctx, dir, fmt.Sprintf("-race=%t", race))
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,23 +19,23 @@ type outage struct {
 	begin, end func() error
 }
 
-// outages are all of them.
 func (w *world) outages(ctx context.Context) []outage {
-	set := func(first, others mode) func() error {
+	// did is what cannot fail.
+	did := func(do func()) func() error {
 		return func() error {
-			w.setNodes(others)
-			w.nodes[0].set(first)
+			do()
 			return nil
 		}
 	}
+	restore := did(func() { w.setNodes(working) })
 	all := []outage{
-		{"one node hangs", set(hung, working), set(working, working)},
+		{"one node hangs", did(func() { w.nodes[0].mode.Store(hung) }), restore},
 		{"all nodes refuse connections", w.refuseConnections, w.acceptConnections},
+		{"nobody reads the log", did(w.tally.log.Lock), did(w.tally.log.Unlock)},
 	}
-	for _, m := range badModes {
-		all = append(all, outage{fmt.Sprintf("all nodes are %s", m), set(m, m), set(working, working)})
+	for _, mode := range badModes {
+		all = append(all, outage{"all nodes are " + mode, did(func() { w.setNodes(mode) }), restore})
 	}
-	all = append(all, outage{"nobody reads the log", did(w.tally.log.Lock), did(w.tally.log.Unlock)})
 	if w.redis != nil {
 		signal := func(sig syscall.Signal) func() error {
 			return func() error { return w.redis.Signal(sig) }
@@ -50,56 +50,14 @@ func (w *world) outages(ctx context.Context) []outage {
 			outage{"PostgreSQL is frozen", w.postgres.Freeze, w.postgres.Thaw})
 	}
 	if w.retiring != "" {
-		all = append(all, outage{"the plan is rewritten", func() error { return w.rewritePlan(ctx) }, did(func() {})})
+		brownout := func() error { return w.changePlan(ctx, brownout(w.retiring, time.Now()), http.StatusGone) }
+		end := func() error { return w.changePlan(ctx, everythingActive, http.StatusOK) }
+		all = append(all, outage{"the plan refuses " + w.retiring, brownout, end})
 	}
 	return all
 }
 
-// did is what cannot fail.
-func did(do func()) func() error {
-	return func() error {
-		do()
-		return nil
-	}
-}
-
-func (w *world) setNodes(m mode) {
-	for _, n := range w.nodes {
-		n.set(m)
-	}
-}
-
-func (w *world) refuseConnections() error {
-	for _, n := range w.nodes {
-		n.server.Close()
-	}
-	return nil
-}
-
-func (w *world) acceptConnections() error {
-	for _, n := range w.nodes {
-		if err := n.listen(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (w *world) restartRedis(ctx context.Context) error {
-	redis, err := child.StartRedis(ctx, w.redis.Addr)
-	if err != nil {
-		return err
-	}
-	moved := redis.Addr != w.redis.Addr
-	w.redis = redis
-	if moved {
-		return fmt.Errorf("another process has taken the address of Redis")
-	}
-	return nil
-}
-
-// breakThings goes through the outages, one at a time, for so long, and through
-// each of them at least once.
+// breakThings goes through the outages, one at a time, for so long, and through each of them at least once.
 func (w *world) breakThings(ctx context.Context, duration time.Duration) error {
 	const longest = 5 * time.Second
 	outages := w.outages(ctx)
@@ -117,19 +75,49 @@ func (w *world) breakThings(ctx context.Context, duration time.Duration) error {
 			return fmt.Errorf("%s: the gateway has ended: %v", o.name, w.gateway.Wait())
 		case <-time.After(length):
 		}
-		if err := o.end(); err != nil {
+		if err := errors.Join(o.end(), ctx.Err()); err != nil {
 			return fmt.Errorf("after %q: %w", o.name, err)
 		}
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
+	}
+	return nil
+}
+
+func (w *world) setNodes(mode string) {
+	for _, n := range w.nodes {
+		n.mode.Store(mode)
+	}
+}
+
+func (w *world) refuseConnections() (err error) {
+	for _, n := range w.nodes {
+		err = errors.Join(err, n.server.Close())
+	}
+	return err
+}
+
+func (w *world) acceptConnections() (err error) {
+	for _, n := range w.nodes {
+		err = errors.Join(err, n.listen())
+	}
+	return err
+}
+
+func (w *world) restartRedis(ctx context.Context) error {
+	addr := w.redis.Addr
+	redis, err := child.StartRedis(ctx, addr)
+	if err != nil {
+		return err
+	}
+	w.redis = redis
+	if redis.Addr != addr {
+		return errors.New("another process has taken the address of Redis")
 	}
 	return nil
 }
 
 const everythingActive = `{"versions": {}}`
 
-// planFile says how the versions fare.
+// planFile is the path of the lifecycle plan.
 func (w *world) planFile() string { return filepath.Join(w.dir, "plan.json") }
 
 // writePlan replaces the file in one step, as an operator should.
@@ -150,52 +138,20 @@ func brownout(version string, now time.Time) string {
 		version, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
 }
 
-// rewritePlan takes the version away and gives it back, with mistakes between, and
-// sees each take effect, or not.
-func (w *world) rewritePlan(ctx context.Context) error {
+// changePlan replaces the plan, and waits until the retiring version answers with a status.
+func (w *world) changePlan(ctx context.Context, text string, status int) error {
 	w.refusing.Store(true)
-	steps := []struct {
-		change func() error
-		status int // of the version from then on
-	}{
-		{func() error { return w.writePlan(brownout(w.retiring, time.Now())) }, http.StatusGone},
-		// Neither half a plan nor none takes the place of one in force.
-		{func() error { return os.WriteFile(w.planFile(), []byte(`{"versions": {"v`), 0o600) }, http.StatusGone},
-		{func() error { return os.Remove(w.planFile()) }, http.StatusGone},
-		{func() error { return w.writePlan(everythingActive) }, http.StatusOK},
+	if err := errors.Join(w.writePlan(text), w.gateway.Signal(syscall.SIGHUP)); err != nil {
+		return err
 	}
-	for i, step := range steps {
-		if err := step.change(); err != nil {
-			return err
-		}
-		if err := w.gateway.Signal(syscall.SIGHUP); err != nil {
-			return err
-		}
-		if err := w.awaitStatus(ctx, step.status); err != nil {
-			return fmt.Errorf("step %d of rewriting the plan: %w", i+1, err)
-		}
-	}
-	w.refusing.Store(false)
-	return nil
-}
-
-// awaitStatus waits until the retiring version answers with a status, and keeps
-// doing so.
-func (w *world) awaitStatus(ctx context.Context, status int) error {
-	const enough = 10 // answers in a row
-	target := w.judge.RandomSwap(rand.New(rand.NewPCG(3, 3)), w.plainPair).Target(w.retiring)
-	got, inRow := 0, 0
+	target := w.judge.RandomSwap(newRand(), w.plainPair).Target(w.retiring)
 	err := eventually(ctx, func() (bool, error) {
-		answer, err := w.askOnce(target)
-		got = answer.Status
-		inRow++
-		if got != status {
-			inRow = 0
-		}
-		return inRow == enough, err
+		answer, err := w.get(target)
+		return answer.Status == status, err
 	})
 	if err != nil {
-		return fmt.Errorf("%s answers %d, want %d: %w", w.retiring, got, status, err)
+		return fmt.Errorf("%s does not answer with %d after the plan changed: %w", w.retiring, status, err)
 	}
+	w.refusing.Store(status == http.StatusGone)
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -18,6 +19,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
+	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // scratch is a folder for all tests.
@@ -38,10 +41,9 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// gatewayBinary builds the gateway once, with the race detector if the tests
-// have it.
+// gatewayBinary builds the gateway once, with the race detector if the tests have it.
 var gatewayBinary = sync.OnceValues(func() (string, error) {
-	return build(context.Background(), scratch, isRaced())
+	return child.Build(context.Background(), scratch, fmt.Sprintf("-race=%t", isRaced()))
 })
 
 func isRaced() bool {
@@ -49,27 +51,24 @@ func isRaced() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-// setUp gives what every test of this package needs.
-func setUp(t *testing.T) (root, binary string) {
+const root = "../.."
+
+func build(t *testing.T) string {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: it builds a gateway and loads it for seconds; make test-all runs it")
 	}
-	root, err := child.Root()
+	binary, err := gatewayBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if binary, err = gatewayBinary(); err != nil {
-		t.Fatal(err)
-	}
-	return root, binary
+	return binary
 }
 
 // startWorld starts everything, until the test ends.
 func startWorld(t *testing.T) *world {
 	t.Helper()
-	root, binary := setUp(t)
-	w, err := newWorld(t.Context(), root, binary, false, t.Logf)
+	w, err := newWorld(t.Context(), root, build(t), false, t.Logf)
 	t.Cleanup(w.close)
 	if err != nil {
 		t.Fatal(err)
@@ -77,16 +76,16 @@ func startWorld(t *testing.T) *world {
 	return w
 }
 
-// TestSoak is the short form of the command, in which each thing goes wrong once. Fewer clients may take less
-// memory. Without Redis or PostgreSQL it tests the rest, except on CI.
+// TestSoak is the short form of the command, in which each thing goes wrong once. Fewer clients may take less memory.
+// Without Redis or PostgreSQL it tests the rest, except on CI.
 func TestSoak(t *testing.T) {
 	t.Parallel()
-	root, binary := setUp(t)
+	binary := build(t)
 	much := size{
 		duration: 5 * time.Second, clients: crowdSize / 4, burst: 6000, idlers: tooMany, limit: 100 << 20, idle: 192 << 20,
 	}
 	if isRaced() {
-		much = raced(much.duration)
+		much = sizeOf(much.duration, true)
 		much.burst = 4000
 		much.idlers = 500 // too many are tested without the race detector
 	}
@@ -101,18 +100,77 @@ func TestSoak(t *testing.T) {
 	}
 }
 
+// TestQuotes asks a real process for every pair in every version, from the least amount to the most. A quote is the
+// referee's, and in v3 the client, which decodes the calls, would sign it. More in never gives less out, but for one
+// unit with an integrator: each of the two fees is rounded down.
+func TestQuotes(t *testing.T) {
+	if isRaced() {
+		t.Skip("the amounts are tested without the race detector: make long")
+	}
+	t.Parallel()
+	w := startWorld(t)
+	rng := newRand()
+	quoted := 0
+	for _, pair := range w.pairs {
+		for _, version := range w.versions {
+			if !referee.Knows(version, pair) {
+				continue
+			}
+			swap := w.judge.RandomSwap(rng, pair)
+			bps := int64(0)
+			if version == "v3" && pair.FeeChain() == 369 && rng.IntN(2) == 0 {
+				integrator := randomIntegrator(rng, active)
+				swap.Integrator = integrator.Hex()
+				bps = feeBPS(integrator)
+			}
+			least, most := pair.Limits()
+			last := new(big.Int)
+			for _, amount := range []*big.Int{least, before(swap.Amount), swap.Amount, before(most), most} {
+				swap.Amount = amount
+				answer, err := w.get(swap.Target(version))
+				if err == nil {
+					err = w.isQuote(answer, version, swap, bps)
+				}
+				if err == nil && w.isSuspended(answer, swap) { // the issuer has stated an absurd fee for this source
+					continue
+				}
+				if err == nil && version == "v3" {
+					err = w.wouldSign(swap, answer.Body)
+				}
+				if err != nil {
+					t.Fatalf("%s, %v: %v", version, pair, err)
+				}
+				quoted++
+				out := swap.Split(bps).Net // as the quote says
+				if out.Cmp(last) < 0 {
+					t.Errorf("%s, %v: %s gives %s, less than a smaller amount", version, pair, amount, out)
+				}
+				last = out
+				if bps > 0 {
+					last = before(out)
+				}
+			}
+		}
+	}
+	if quoted < 4*len(w.pairs) {
+		t.Errorf("got %d quotes for %d pairs", quoted, len(w.pairs))
+	}
+}
+
+func before(amount *big.Int) *big.Int { return new(big.Int).Sub(amount, big.NewInt(1)) }
+
 // TestNotices has the soak meet a gateway that goes wrong, in an answer or in its log.
 func TestNotices(t *testing.T) {
 	for name, handler := range map[string]http.HandlerFunc{
 		"no answer":    func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
-		"wrong answer": func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, `{"status":"draining"}`) },
-		"no JSON":      func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "ok") },
+		"wrong answer": tells(`{"status":"draining"}`),
+		"no JSON":      tells("ok"),
+		"half JSON":    tells(`{"status":"ok"`),
 	} {
 		server := httptest.NewServer(handler)
 		w := &world{gateway: &child.Server{Addr: server.Listener.Addr().String()}}
-		w.askAlone(w.healthQuestion(), 1)
-		if w.tally.err() == nil {
-			t.Errorf("%s: not noticed", name)
+		if _, err := w.ask(w.healthQuestion(), 1); w.tally.err() == nil || (err != nil) != (name == "no answer") {
+			t.Errorf("%s: not noticed, or %v", name, err)
 		}
 		server.Close()
 	}
@@ -121,6 +179,21 @@ func TestNotices(t *testing.T) {
 		tally.see([]byte(line))
 		if tally.err() == nil {
 			t.Errorf("%s: not noticed", line)
+		}
+	}
+	header := http.Header{"X-Request-Id": {"1"}, "Content-Type": {"application/json"}}
+	for body, want := range map[string]bool{
+		`{"error":"e","code":"C","requestId":"1"}`:        true,
+		`{"error":"e","code":"C","requestId":"2"}`:        false,
+		`{"error":"e","code":"D","requestId":"1"}`:        false,
+		`{"error":"hunter2","code":"C","requestId":"1"}`:  false,
+		`{"error":"e","code":"C","requestId":"1"} and so`: false,
+	} {
+		if err := isFault(load.Answer{Status: 400, Header: header, Body: []byte(body)}, 400, "C"); (err == nil) != want {
+			t.Errorf("%s: got %v", body, err)
+		}
+		if isFault(load.Answer{Status: 503, Header: header, Body: []byte(body)}, 503, "C") == nil {
+			t.Error("a temporary error without Retry-After is not noticed")
 		}
 	}
 }

@@ -6,11 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
 // tally is what came of the requests.
@@ -26,7 +27,7 @@ type tally struct {
 	log sync.RWMutex // locked while nobody reads the log
 
 	mu       sync.Mutex
-	answers  map[string]int // by kind and status
+	answers  map[string]int // by status and kind
 	slowest  time.Duration
 	failures []error
 }
@@ -34,14 +35,17 @@ type tally struct {
 // maxFailures is how many are told; the rest are like them.
 const maxFailures = 20
 
-func (t *tally) answered(kind string, status int, took time.Duration) {
+func (t *tally) answered(q question, a load.Answer) {
+	if q.method == "" && quotes(q.target) { // another method reaches no route, and the log names none
+		t.quoting.Add(1)
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.answers == nil {
 		t.answers = map[string]int{}
 	}
-	t.answers[fmt.Sprintf("%d %s", status, kind)]++
-	t.slowest = max(t.slowest, took)
+	t.answers[fmt.Sprintf("%d %s", a.Status, q.kind)]++
+	t.slowest = max(t.slowest, a.Took)
 }
 
 func (t *tally) fail(format string, args ...any) {
@@ -56,28 +60,19 @@ func (t *tally) fail(format string, args ...any) {
 func (t *tally) see(line []byte) {
 	t.log.RLock()
 	defer t.log.RUnlock()
-	switch {
-	case bytes.Contains(line, []byte(`"msg":"log lines were dropped`)):
-		var notice struct{ Lines int64 }
-		if err := json.Unmarshal(line, &notice); err != nil {
-			t.fail("the gateway's log: %s", line)
-		}
-		t.dropped.Add(notice.Lines)
-	case bytes.Contains(line, []byte(`"msg":"request"`)):
-		if bytes.Contains(line, []byte(`/quote"`)) {
-			t.logged.Add(1)
-		}
-		if _, number, found := bytes.Cut(line, []byte(`"unlogged":`)); found {
-			n, _ := strconv.ParseInt(string(bytes.TrimRight(number, "}\r\n")), 10, 64) // the last field
-			t.dropped.Add(n)
-		}
-	case bytes.Contains(line, []byte("DATA RACE")),
-		bytes.Contains(line, []byte("panic")),
-		bytes.Contains(line, []byte("fatal error")):
-		t.fail("the gateway's log: %s", line)
+	var entry struct {
+		Msg, Route      string
+		Lines, Unlogged int64
 	}
-	if bytes.Contains(line, []byte(secret)) {
-		t.fail("the gateway's log shows a secret: %s", line)
+	_ = json.Unmarshal(line, &entry) // the runtime's own messages are not JSON
+	if entry.Msg == "request" && strings.HasSuffix(entry.Route, "/quote") {
+		t.logged.Add(1)
+	}
+	t.dropped.Add(entry.Lines + entry.Unlogged)
+	for _, wrong := range []string{"DATA RACE", "panic", "fatal error", secret} {
+		if bytes.Contains(line, []byte(wrong)) {
+			t.fail("the gateway's log shows %q: %s", wrong, line)
+		}
 	}
 }
 

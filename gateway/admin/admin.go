@@ -1,6 +1,6 @@
 // Package admin serves the operator on a listener of its own: pages for retiring a
 // version, metrics, usage, the plan, the log level, profiles and health probes. Each
-// page has a Go file and a template of the same name.
+// page has a template of the same name.
 //
 // The listener accepts only local requests unless a token is configured; then every
 // request except a probe needs the token. Pages have no script and load nothing. All
@@ -60,7 +60,6 @@ type Options struct {
 type Reporter interface {
 	Report(context.Context, evidence.Query) (evidence.Report, error)
 	WriteCSV(context.Context, evidence.Query, io.Writer) error
-	Traffic(context.Context, evidence.Query, string) ([]evidence.Traffic, error)
 	Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error)
 }
 
@@ -135,7 +134,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	serveJSONErrors(h.mux, w, r)
+	h.mux.ServeHTTP(w, r)
 }
 
 // warn logs a refusal, unless there were too many just now.
@@ -250,15 +249,10 @@ func reply(w http.ResponseWriter, status int, v any) {
 		status = http.StatusInternalServerError
 		body = []byte(`{"error": "Internal error. This cannot be encoded as JSON."}`)
 	}
-	w.Header().Set("Content-Type", jsonType)
+	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // an error here means that the client has left
 }
-
-const (
-	jsonType = "application/json"
-	htmlType = "text/html; charset=utf-8" // only pages have it
-)
 
 func fail(w http.ResponseWriter, status int, text string) {
 	reply(w, status, map[string]string{"error": text})
@@ -267,51 +261,6 @@ func fail(w http.ResponseWriter, status int, text string) {
 func show(what func() any) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, what()) }
 }
-
-// serveJSONErrors calls a handler and turns an error that it writes as text into
-// JSON. The mux, pprof and Prometheus write errors as text.
-func serveJSONErrors(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	t := &errorTranslator{ResponseWriter: w}
-	next.ServeHTTP(t, r)
-	if t.status == 0 {
-		return
-	}
-	text := strings.TrimSpace(t.text.String())
-	if t.status == http.StatusMethodNotAllowed {
-		text = "Method not allowed. Use " + strings.ReplaceAll(w.Header().Get("Allow"), ", ", " or ") + "."
-	}
-	w.Header().Del("Content-Length")
-	w.Header().Del("Content-Encoding")
-	fail(w, t.status, text)
-}
-
-// errorTranslator holds back the status and text of an error.
-type errorTranslator struct {
-	http.ResponseWriter
-	status int // of an error in text; 0: no error so far
-	text   strings.Builder
-}
-
-func (t *errorTranslator) WriteHeader(status int) {
-	if kind := t.Header().Get("Content-Type"); status >= 400 && kind != jsonType && kind != htmlType {
-		t.status = status
-		return
-	}
-	t.ResponseWriter.WriteHeader(status)
-}
-
-const maxError = 4 << 10
-
-func (t *errorTranslator) Write(p []byte) (int, error) {
-	if t.status == 0 {
-		return t.ResponseWriter.Write(p)
-	}
-	t.text.Write(p[:min(len(p), maxError-t.text.Len())])
-	return len(p), nil
-}
-
-// Unwrap lets http.ResponseController reach the connection.
-func (t *errorTranslator) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 type Config struct {
 	// Addr is the address of the admin listener; "off" turns it off. An address

@@ -3,11 +3,13 @@ package admin
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -17,8 +19,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sethvargo/go-envconfig"
+
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const token = "a-token-of-some-length"
@@ -40,12 +45,16 @@ func (r reporter) WriteCSV(_ context.Context, _ evidence.Query, out io.Writer) e
 	return r.err
 }
 
-func (r reporter) Traffic(context.Context, evidence.Query, string) ([]evidence.Traffic, error) {
-	return nil, r.err
-}
-
 func (r reporter) Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error) {
 	return evidence.Simulation{}, r.err
+}
+
+// options are those of a listener whose pages show a report.
+func options(usage Reporter, plan func() lifecycle.Snapshot) Options {
+	return Options{
+		Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: usage, Plan: plan,
+		Health: func() []Table { return nil }, Log: slog.New(slog.DiscardHandler),
+	}
 }
 
 // rig is an admin listener with something at every path.
@@ -59,51 +68,45 @@ type rig struct {
 func serve(t *testing.T, token string) *rig {
 	t.Helper()
 	r := &rig{}
-	handler := slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: &r.level})
-	r.Server = httptest.NewUnstartedServer(Handler(Options{
-		Token: token,
-		Metrics: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.RawQuery != "" {
-				http.Error(w, "bad scrape", http.StatusBadRequest)
-				return
-			}
-			_, _ = io.WriteString(w, "up 1\n")
-		}),
-		Versions: []string{"v3", "v1"},
-		Usage:    reporter{report: evidence.Report{Clients: []evidence.Client{{Client: "origin https://a.example", Sum: evidence.Sum{Calls7: 7}}}}},
-		Plan: func() lifecycle.Snapshot { // which JSON cannot hold
-			return lifecycle.Snapshot{Plan: &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Brownouts: []lifecycle.Brownout{{Share: math.NaN()}}}}}}
-		},
-		Ready: func() error {
-			if r.draining.Load() {
-				return errors.New("draining")
-			}
-			return nil
-		},
-		Health: func() []Table { return nil },
-		Level:  &r.level,
-		Log:    slog.New(handler),
-	}))
-	r.Config.WriteTimeout = time.Minute
-	r.Start()
+	client := evidence.Client{Client: "origin https://a.example", Sum: evidence.Sum{Calls7: 7}}
+	unencodable := &lifecycle.Schedule{Brownouts: []lifecycle.Brownout{{Share: math.NaN()}}}
+	plan := &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": unencodable}}
+	o := options(
+		reporter{report: evidence.Report{Clients: []evidence.Client{client}}},
+		func() lifecycle.Snapshot { return lifecycle.Snapshot{Plan: plan} },
+	)
+	o.Token = token
+	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
+	o.Ready = func() error {
+		if r.draining.Load() {
+			return errors.New("draining")
+		}
+		return nil
+	}
+	o.Level = &r.level
+	o.Log = slog.New(slog.NewTextHandler(&r.log, &slog.HandlerOptions{Level: &r.level}))
+	r.Server = httptest.NewServer(Handler(o))
 	t.Cleanup(r.Close)
 	return r
 }
 
-// ask sends a request; headers come in pairs, of which Host is special.
-func (r *rig) ask(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
+var betweenTags = regexp.MustCompile(`>\s+<`)
+
+// ask sends a request; headers come in pairs. A page comes back without the line breaks
+// of its template.
+func ask(t testing.TB, method, address, body string, headers ...string) (int, string, http.Header) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), method, r.URL+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
-		if headers[i] == "Host" {
-			req.Host = headers[i+1]
-		}
 	}
-	res, err := r.Client().Do(req)
+	if host := req.Header.Get("Host"); host != "" {
+		req.Host = host
+	}
+	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +115,19 @@ func (r *rig) ask(t *testing.T, method, path, body string, headers ...string) (i
 	if err != nil {
 		t.Fatal(err)
 	}
+	if strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") {
+		return res.StatusCode, flat(string(text)), res.Header
+	}
 	return res.StatusCode, string(text), res.Header
+}
+
+func flat(page string) string {
+	return betweenTags.ReplaceAllString(strings.Join(strings.Fields(page), " "), "><")
+}
+
+func (r *rig) ask(t *testing.T, method, path, body string, headers ...string) (int, string, http.Header) {
+	t.Helper()
+	return ask(t, method, r.URL+path, body, headers...)
 }
 
 func TestEndpoints(t *testing.T) {
@@ -122,146 +137,92 @@ func TestEndpoints(t *testing.T) {
 		status             int
 		want               string // within the answer
 	}{
-		{"GET", "/", "", 200, `"/admin/usage": "who still calls which version; `},
 		{"GET", "/livez", "", 200, `"status": "alive"`},
 		{"GET", "/readyz", "", 200, `"status": "ready"`},
 		{"GET", "/metrics", "", 200, "up 1\n"},
-		{"GET", "/metrics?bad", "", 400, `"error": "bad scrape"`},
+		{"HEAD", "/metrics", "", 200, ""},
 		{"GET", "/admin/usage", "", 200, `"calls7": 7`},
-		{"GET", "/admin/usage?version=v9", "", 400, `version \"v9\" is none of v3, v1`},
-		{"GET", "/admin/usage?colour=red", "", 400, `\"colour\" is not a parameter; there are version, `},
+		{"GET", "/admin/usage?version=v9", "", 400, `version \"v9\" is none of v3, v3legacy, v1`},
 		{"GET", "/admin/usage.csv?page=0", "", 400, `page \"0\" is not a number from 1`},
 		{"GET", "/admin/usage.csv", "", 200, "\nv1,origin https://a.example\n"},
 		{"GET", "/admin/lifecycle", "", 500, `"error": "Internal error. This cannot be encoded as JSON."`},
 		{"GET", "/admin/log-level", "", 200, `"level": "info"`},
 		{"GET", "/debug/pprof/", "", 200, "goroutine"},
-		{"GET", "/debug/pprof/goroutine?debug=1", "", 200, "goroutine profile"},
 		{"GET", "/debug/pprof/heap", "", 200, ""},
-		{"GET", "/debug/pprof/cmdline", "", 200, "admin.test"},
-		{"GET", "/debug/pprof/nonsense", "", 404, `"error":`},
 		{"GET", "/debug/pprof/profile?seconds=3600", "", 400, `"error": "seconds must be`},
 		{"GET", "/debug/pprof/trace?seconds=NaN", "", 400, `"error": "seconds must be`},
 		{"GET", "/debug/pprof/trace?seconds=0.01", "", 200, "go 1."},
 		{"GET", "/nothing", "", 404, `"error": "Not found. / lists all paths."`},
-		{"GET", "/admin/usage/", "", 404, `"error":`},
-		{"GET", "/debug/pprof", "", 404, `"error": "Not found`},
+		{"GET", "/admin/usage/", "", 404, `"error": "Not found`},
 		{"GET", "//metrics", "", 404, `"error": "Not found`},
 		{"POST", "/admin/../metrics", "", 404, `"error": "Not found`},
-		{"POST", "/nothing", "", 404, `"error": "Not found`},
-		{"HEAD", "/metrics", "", 200, ""},
-		{"HEAD", "/admin/log-level", "", 200, ""},
-		{"POST", "/", "", 405, `"error": "Method not allowed. Use GET or HEAD."`},
-		{"POST", "/metrics", "", 405, `"error": "Method not allowed. Use GET or HEAD."`},
-		{"DELETE", "/admin/log-level", "", 405, `"error": "Method not allowed. Use GET or HEAD or PUT."`},
+		{"POST", "/metrics", "", 405, ""},
+		{"DELETE", "/admin/log-level", "", 405, ""},
 		{"PUT", "/admin/log-level", "loud", 400, `"error": "Send debug, info, warn or error"`},
-		{"PUT", "/admin/log-level", "", 400, `"error":`},
 		{"PUT", "/admin/log-level", strings.Repeat("debug", 1000), 400, `"error":`},
 	} {
-		status, body, header := r.ask(t, test.method, test.path, test.body)
+		status, body, _ := r.ask(t, test.method, test.path, test.body)
 		if status != test.status || !strings.Contains(body, test.want) {
 			t.Errorf("%s %s: got %d %.200s, want %d with %s", test.method, test.path, status, body, test.status, test.want)
 		}
-		if status >= 400 {
-			if header.Get("Content-Type") != "application/json" || !json.Valid([]byte(body)) {
-				t.Errorf("%s %s: got the error %s as %s, want JSON", test.method, test.path, body, header.Get("Content-Type"))
-			}
-		}
-	}
-	for path, want := range map[string]string{"/metrics": "GET, HEAD", "/admin/log-level": "GET, HEAD, PUT"} {
-		if _, _, header := r.ask(t, "POST", path, ""); header.Get("Allow") != want {
-			t.Errorf("%s: got Allow %q, want %s", path, header.Get("Allow"), want)
-		}
 	}
 	_, list, _ := r.ask(t, "GET", "/", "")
-	var about map[string]string
-	if err := json.Unmarshal([]byte(list), &about); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"/", "/livez", "/readyz", "/metrics", "/admin/usage", "/admin/lifecycle", "/admin/log-level",
-		"/debug/pprof/", "/debug/pprof/cmdline", "/debug/pprof/profile", "/debug/pprof/symbol", "/debug/pprof/trace", "/debug/pprof/heap"} {
-		if about[path] == "" {
+	for _, path := range []string{"/readyz", "/metrics", "/admin/usage", "/admin/log-level", "/debug/pprof/heap"} {
+		if !strings.Contains(list, `"`+path+`": "`) {
 			t.Errorf("the list lacks %s:\n%s", path, list)
 		}
 	}
-}
-
-func TestCPUProfileIsTakenOneAtATime(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: it takes a profile for seconds; make test-all runs it")
+	r.draining.Store(true)
+	if status, body, _ := r.ask(t, "GET", "/readyz", ""); status != 503 || !strings.Contains(body, `"draining"`) {
+		t.Errorf("got %d %s while draining, want 503 and why", status, body)
 	}
-	r := serve(t, "")
-	const at = 3
-	answers := make(chan string, at)
-	for range at {
-		go func() {
-			res, err := r.Client().Get(r.URL + "/debug/pprof/profile?seconds=1")
-			if err != nil {
-				answers <- err.Error()
-				return
-			}
-			defer res.Body.Close()
-			body, err := io.ReadAll(res.Body)
-			switch {
-			case err != nil:
-				answers <- err.Error()
-			case res.StatusCode == 200 && bytes.HasPrefix(body, []byte("\x1f\x8b")), // gzip, as profiles are
-				res.StatusCode == 500 && json.Valid(body) && bytes.Contains(body, []byte("CPU profiling")):
-				answers <- ""
-			default:
-				answers <- res.Status + " " + string(body)
-			}
-		}()
-	}
-	for range at {
-		if wrong := <-answers; wrong != "" {
-			t.Errorf("got %s, want a profile, or in JSON why there is none", wrong)
-		}
+	if status, _, _ := r.ask(t, "GET", "/livez", ""); status != 200 {
+		t.Errorf("got %d for liveness while draining, want 200", status)
 	}
 }
 
+// Without the token, only probes are answered, and nothing shows the token.
 func TestToken(t *testing.T) {
-	for name, headers := range map[string][]string{
-		"none":          nil,
-		"empty":         {"Authorization", "Bearer "},
-		"wrong":         {"Authorization", "Bearer a-token-of-some-lengtH"},
-		"longer":        {"Authorization", "Bearer " + token + "x"},
-		"a part":        {"Authorization", "Bearer " + token[:10]},
-		"another kind":  {"Authorization", "Basic " + token},
-		"without kind":  {"Authorization", token},
-		"in the cookie": {"Cookie", "Authorization=Bearer " + token},
-	} {
-		r := serve(t, token)
-		for _, path := range []string{"/", "/metrics", "/admin/usage", "/admin/lifecycle", "/admin/log-level", "/debug/pprof/", "/debug/pprof/heap", "/nothing"} {
-			status, body, header := r.ask(t, "GET", path, "", headers...)
-			if status != 401 || !json.Valid([]byte(body)) || header.Get("WWW-Authenticate") == "" {
-				t.Errorf("%s, %s: got %d %s, want 401 in JSON", name, path, status, body)
-			}
-		}
-		if status, _, _ := r.ask(t, "PUT", "/admin/log-level", "debug", headers...); status != 401 || r.level.Level() != slog.LevelInfo {
-			t.Errorf("%s: got %d, and the level is %v", name, status, r.level.Level())
-		}
-		for _, probe := range []string{"/livez", "/readyz"} {
-			if status, _, _ := r.ask(t, "GET", probe, "", headers...); status != 200 {
-				t.Errorf("%s, %s: got %d, want 200 without a token", name, probe, status)
-			}
-		}
-		if strings.Contains(r.log.String(), token[:8]) {
-			t.Errorf("%s: the log shows a token:\n%s", name, r.log.String())
-		}
-		if !strings.Contains(r.log.String(), "without the token") {
-			t.Errorf("%s: the log does not tell of the attempts:\n%s", name, r.log.String())
-		}
+	basic := func(user, password string) string {
+		return "Basic " + base64.StdEncoding.EncodeToString([]byte(user+":"+password))
 	}
 	r := serve(t, token)
-	for _, good := range []string{"Bearer " + token, "bearer  " + token} {
-		if status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Authorization", good, "Host", "gateway.internal"); status != 200 {
+	for _, good := range []string{"Bearer " + token, "bearer  " + token, basic("operator", token), basic("", token)} {
+		status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Authorization", good, "Host", "gateway.internal")
+		if status != 200 {
 			t.Errorf("%q: got %d %s, want 200", good, status, body)
 		}
 	}
+	paths := []string{"/", "/clients", "/metrics", "/admin/usage", "/debug/pprof/heap", "/nothing"}
+	for _, wrong := range []string{
+		"", "Bearer ", "Bearer a-token-of-some-lengtH", "Bearer " + token + "x", "Bearer " + token[:10],
+		"Basic " + token, "Basic", token, basic(token, ""), basic("operator", token+"x"), basic("operator", ""),
+	} {
+		r := serve(t, token)
+		for _, path := range paths {
+			status, body, header := r.ask(t, "GET", path, "", "Authorization", wrong)
+			offers := header.Values("WWW-Authenticate")
+			if status != 401 || !json.Valid([]byte(body)) || len(offers) != 2 || !strings.HasPrefix(offers[0], "Basic ") {
+				t.Errorf("%q, %s: got %d %s with %q, want 401 in JSON", wrong, path, status, body, offers)
+			}
+		}
+		status, _, _ := r.ask(t, "PUT", "/admin/log-level", "debug", "Authorization", wrong)
+		if status != 401 || r.level.Level() != slog.LevelInfo {
+			t.Errorf("%q: got %d, and the level is %v", wrong, status, r.level.Level())
+		}
+		for _, probe := range []string{"/livez", "/readyz"} {
+			if status, _, _ := r.ask(t, "GET", probe, "", "Authorization", wrong); status != 200 {
+				t.Errorf("%q, %s: got %d, want 200 without a token", wrong, probe, status)
+			}
+		}
+		log := r.log.String()
+		if strings.Contains(log, token[:8]) || !strings.Contains(log, "without the token") {
+			t.Errorf("%q: the log shows a token, or not the attempts:\n%s", wrong, log)
+		}
+	}
 }
 
-// TestWrongTokensAreLimited: nobody guesses without a limit, or fills the log by it. The
-// right token always passes.
+// Guesses are limited, and do not fill the log. The right token always passes.
 func TestWrongTokensAreLimited(t *testing.T) {
 	const guesses = 200
 	r := serve(t, token)
@@ -286,40 +247,55 @@ func TestWrongTokensAreLimited(t *testing.T) {
 	if most := 20 * (int(time.Since(began)/time.Second) + 2); lines > most {
 		t.Errorf("got %d lines for %d guesses, want %d at most", lines, guesses, most)
 	}
-	time.Sleep(1100 * time.Millisecond)
-	r.ask(t, "GET", "/", "")
-	unlogged := 0
-	for _, match := range regexp.MustCompile(`unlogged"?[=:](\d+)`).FindAllStringSubmatch(r.log.String(), -1) {
-		n, err := strconv.Atoi(match[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		unlogged += n
-	}
-	if lines = strings.Count(r.log.String(), "without the token"); lines+unlogged != guesses+1 {
-		t.Errorf("got %d lines that tell of %d more, want %d together", lines, unlogged, guesses+1)
-	}
 }
 
-// TestForeignNames: a page in the operator's browser can make a name of its
-// own stand for 127.0.0.1 and read the answers.
-func TestForeignNames(t *testing.T) {
+// A page in the operator's browser can make requests to this listener, and can make a name
+// of its own stand for 127.0.0.1. It gets no answer.
+func TestOtherSites(t *testing.T) {
 	r := serve(t, "")
+	own := "http://" + r.Listener.Addr().String()
+	site := func(site string, more ...string) []string { return append([]string{"Sec-Fetch-Site", site}, more...) }
+	link := site("cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "document")
+	image := site("cross-site", "Sec-Fetch-Mode", "no-cors", "Sec-Fetch-Dest", "image")
+	frame := site("cross-site", "Sec-Fetch-Mode", "navigate", "Sec-Fetch-Dest", "iframe")
+	plain := func(more ...string) []string { return append([]string{"User-Agent", "Mozilla/5.0"}, more...) }
+	for _, test := range []struct {
+		name, method, path string
+		headers            []string
+		want               int
+	}{
+		{"curl", "GET", "/metrics", nil, 200},
+		{"an address typed", "GET", "/metrics", site("none"), 200},
+		{"a page of this listener", "GET", "/metrics", site("same-origin"), 200},
+		{"a page elsewhere", "GET", "/metrics", site("cross-site"), 403},
+		{"a page on a sibling domain", "GET", "/metrics", site("same-site"), 403},
+		{"a link in a runbook", "GET", "/", link, 200},
+		{"a link with no such page", "GET", "/clinets", link, 403},
+		{"a link to a list", "GET", "/admin/usage.csv", link, 403},
+		{"a link to a profile", "GET", "/debug/pprof/cmdline", link, 403},
+		{"a page as a picture", "GET", "/clients", image, 403},
+		{"a page in a frame", "GET", "/clients", frame, 403},
+		{"without TLS, a link", "GET", "/", plain("Referer", "http://wiki.example/runbook"), 200},
+		{"without TLS, a fetch", "GET", "/clients", plain("Origin", "http://wiki.example"), 403},
+		{"without TLS, a profile", "GET", "/debug/pprof/cmdline", plain(), 403},
+		{"without TLS, from evil", "GET", "/admin/usage", plain("Referer", "http://evil.example/"), 403},
+		{"without TLS, our own link", "GET", "/admin/usage", plain("Referer", own+"/clients"), 200},
+		{"a level set from here", "PUT", "/admin/log-level", []string{"Origin", own}, 200},
+		{"a level set from elsewhere", "PUT", "/admin/log-level", []string{"Origin", "http://evil.example"}, 403},
+		{"a level set from no origin", "PUT", "/admin/log-level", []string{"Origin", "null"}, 403},
+		{"a level set by curl", "PUT", "/admin/log-level", nil, 200},
+		{"a probe from anywhere", "GET", "/livez", site("cross-site"), 200},
+	} {
+		if got, body, _ := r.ask(t, test.method, test.path, "info", test.headers...); got != test.want {
+			t.Errorf("%s: got %d %s, want %d", test.name, got, body, test.want)
+		}
+	}
 	for host, want := range map[string]int{
-		"localhost":          200,
-		"localhost:9090":     200,
-		"127.0.0.1:1234":     200,
-		"127.9.9.9":          200,
-		"[::1]:9090":         200,
-		"[::1]":              200,
-		"evil.example":       403,
-		"evil.example:9090":  403,
-		"192.0.2.1:9090":     403,
-		"localhost.evil":     403,
+		"localhost": 200, "localhost:9090": 200, "127.0.0.1:1234": 200, "127.9.9.9": 200, "[::1]:9090": 200, "[::1]": 200,
+		"evil.example": 403, "evil.example:9090": 403, "192.0.2.1:9090": 403, "localhost.evil": 403,
 		"127.0.0.1.nip.evil": 403,
 	} {
-		status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Host", host)
-		if status != want || !json.Valid([]byte(body)) {
+		if status, body, _ := r.ask(t, "GET", "/admin/usage", "", "Host", host); status != want || !json.Valid([]byte(body)) {
 			t.Errorf("%s: got %d %s, want %d", host, status, body, want)
 		}
 		if status, _, _ := r.ask(t, "GET", "/livez", "", "Host", host); status != 200 {
@@ -328,48 +304,103 @@ func TestForeignNames(t *testing.T) {
 	}
 }
 
-func TestReadinessTurnsFalse(t *testing.T) {
-	r := serve(t, token)
-	r.draining.Store(true)
-	status, body, _ := r.ask(t, "GET", "/readyz", "")
-	if status != 503 || !strings.Contains(body, `"reason": "draining"`) {
-		t.Errorf("got %d %s, want 503 and why", status, body)
+func TestPanicsAreAnsweredAndCounted(t *testing.T) {
+	r := serve(t, "")
+	before := safego.Panics()
+	h := r.Config.Handler.(*handler)
+	h.get("/admin/broken", "a bug", func(http.ResponseWriter, *http.Request) { panic("a bug") })
+	status, body, _ := r.ask(t, "GET", "/admin/broken", "")
+	if status != 500 || strings.Contains(body, "a bug") || safego.Panics() != before+1 {
+		t.Errorf("got %d %s, and %d panics", status, body, safego.Panics()-before)
 	}
-	if status, _, _ := r.ask(t, "GET", "/livez", ""); status != 200 {
-		t.Errorf("got %d for liveness while draining, want 200", status)
+	if log := r.log.String(); !strings.Contains(log, "a bug") || !strings.Contains(log, "admin_test.go") {
+		t.Errorf("the log has no cause or no stack: %s", log)
 	}
 }
 
+// Every change of the level is logged, also the one after which nothing is.
 func TestLogLevel(t *testing.T) {
 	r := serve(t, "")
 	for _, step := range []struct {
 		body string
 		want slog.Level
 	}{
-		{"debug", slog.LevelDebug},
-		{`{"level": "error"}`, slog.LevelError},
-		{"WARN\n", slog.LevelWarn},
-		{`{"level":"info"}`, slog.LevelInfo},
-		{"info", slog.LevelInfo},
+		{"debug", slog.LevelDebug}, {`{"level": "error"}`, slog.LevelError}, {"WARN\n", slog.LevelWarn},
+		{`{"level":"info"}`, slog.LevelInfo}, {"info", slog.LevelInfo},
 	} {
 		status, body, _ := r.ask(t, "PUT", "/admin/log-level", step.body)
-		if status != 200 || r.level.Level() != step.want || !strings.Contains(body, strings.ToLower(step.want.String())) {
+		name := strings.ToLower(step.want.String())
+		if status != 200 || r.level.Level() != step.want || !strings.Contains(body, name) {
 			t.Errorf("PUT %q: got %d %s and level %v, want %v", step.body, status, body, r.level.Level(), step.want)
 		}
 	}
-	// Every change is heard, also the one after which nothing is.
 	if got := strings.Count(r.log.String(), "log level changed"); got != 4 {
 		t.Errorf("got %d lines, want one for each of 4 changes:\n%s", got, r.log.String())
 	}
 }
 
-// TestUsageThatCannotBeRead tells so, and no more breaks than that.
-func TestUsageThatCannotBeRead(t *testing.T) {
-	h := Handler(Options{Metrics: http.NotFoundHandler(), Usage: reporter{err: errors.New("the database is away")}, Log: slog.New(slog.DiscardHandler)})
-	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1/admin/usage", nil)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	if w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), `"error": "The counts cannot be read: the database is away"`) {
-		t.Errorf("got %d %s", w.Code, w.Body)
+func TestConfig(t *testing.T) {
+	const good = "0123456789abcdef"
+	for _, test := range []struct{ addr, token, want string }{ // want is the variable at fault
+		{"127.0.0.1:9090", "", ""},
+		{"127.0.0.53:0", "", ""},
+		{"[::1]:9090", "", ""},
+		{"[::ffff:127.0.0.1]:9090", "", ""},
+		{"localhost:9090", "", ""},
+		{"off", "", ""},
+		{"", "", ""},
+		{":9090", "", "ADMIN_ADDR"},
+		{"0.0.0.0:9090", "", "ADMIN_ADDR"},
+		{"[::]:9090", "", "ADMIN_ADDR"},
+		{"203.0.113.5:9090", "", "ADMIN_ADDR"},
+		{"10.0.0.5:9090", "", "ADMIN_ADDR"},
+		{"gateway.internal:9090", "", "ADMIN_ADDR"},
+		{"localhost.evil:9090", "", "ADMIN_ADDR"},
+		{":9090", good, ""},
+		{"gateway.internal:9090", good, ""},
+		{"127.0.0.1", "", "ADMIN_ADDR"},
+		{"127.0.0.1:http", "", "ADMIN_ADDR"},
+		{"127.0.0.1:65536", "", "ADMIN_ADDR"},
+		{"127.0.0.1:9090", good[:15], "ADMIN_TOKEN"},
+		{"127.0.0.1:9090", good + " hunter2", "ADMIN_TOKEN"},
+		{"127.0.0.1:9090", good + "\n", "ADMIN_TOKEN"},
+	} {
+		err := Config{test.addr, test.token}.Validate()
+		switch {
+		case test.want == "" && err != nil:
+			t.Errorf("%q, %q: got %v, want it to be accepted", test.addr, test.token, err)
+		case test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want+": ")):
+			t.Errorf("%q, %q: got %v, want an error of %s", test.addr, test.token, err, test.want)
+		case err != nil && test.token != "" && strings.Contains(err.Error(), test.token):
+			t.Errorf("%q: the error shows the token: %v", test.token, err)
+		}
+	}
+	var unset Config
+	err := envconfig.ProcessWith(t.Context(), &envconfig.Config{Target: &unset, Lookuper: envconfig.MapLookuper(nil)})
+	if err != nil || !unset.Enabled() || (Config{Addr: "off"}).Enabled() || (Config{}).Enabled() {
+		t.Errorf("got %+v, %v without settings", unset, err)
+	}
+}
+
+// An address is checked again when it is opened.
+func TestListen(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	for _, test := range []struct{ addr, token, want string }{
+		{"127.0.0.1:0", "", ""},
+		{"0.0.0.0:0", "", "ADMIN_TOKEN is not set"},
+		{"0.0.0.0:0", token, ""},
+		{taken.Addr().String(), "", "ADMIN_ADDR: "},
+	} {
+		l, err := Config{test.addr, test.token}.Listen(t.Context())
+		if err == nil {
+			l.Close()
+		}
+		if (err == nil) != (test.want == "") || err != nil && !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s, %q: got %v, want %q", test.addr, test.token, err, test.want)
+		}
 	}
 }

@@ -2,16 +2,18 @@ package admin
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	text "text/template"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/humanize"
 )
 
@@ -25,15 +27,11 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 		query.Old = "yes" // those who have to move are what the page is about
 	}
 	facts := h.facts(r, query)
-	traffic, err := h.readTraffic(r.Context(), query)
-	if err != nil {
-		facts.Missing = err.Error()
-	}
 	if facts.Missing != "" {
 		h.unavailable(w, facts.Missing)
 		return
 	}
-	h.send(w, http.StatusOK, "clients.html", newClientsPage(facts, query, traffic))
+	h.send(w, http.StatusOK, "clients.html", newClientsPage(facts, query))
 }
 
 // query reads which clients a request asks for. A window is one of the plan in force.
@@ -99,7 +97,7 @@ func (f *Facts) InNext(c *evidence.Client) string {
 	b, ok := s.NextBrownout(f.Now)
 	switch {
 	case !ok:
-		return "no window"
+		return noWindow
 	case c.HasMoved():
 		return "no, moved"
 	case s.Exempts(c.Subject()):
@@ -110,84 +108,63 @@ func (f *Facts) InNext(c *evidence.Client) string {
 	return "no"
 }
 
-// column is a column of the table of clients, of which the first is the name. Path sorts by it; empty
-// if it cannot.
+// column is a column of the table of clients.
 type column struct {
-	Text, sort, About, Path string
-	Number, Sorted          bool
-
-	cell func(*evidence.Client) cell
+	Text, Sort, About string
+	Number            bool
 }
 
-// cell is a value of a column.
-type cell struct {
-	Text, About, Path string
-	Wrong             bool
+// Direction is the order in which the column sorts.
+func (c column) Direction() string {
+	if c.Sort == "name" || c.Sort == "position" {
+		return "ascending"
+	}
+	return "descending"
 }
 
-// Cell is the value of a client.
-func (c column) Cell(client *evidence.Client) cell { return c.cell(client) }
-
-func dateCell(t time.Time) cell { return cell{Text: humanize.DayMonth(t), About: humanize.DateTime(t)} }
-
-func callsCell(n uint64) cell { return cell{Text: humanize.Number(n)} }
-
-// columns are those of the table of clients in which at least one of them has a value.
-// Without a query they do not sort.
-func (f *Facts) columns(q *evidence.Query, clients []evidence.Client) []column {
+// Columns are those of the table of clients that have a value. The first is its name.
+func (f *Facts) Columns() []column {
 	all := []column{
-		{Text: "Client", sort: "name", cell: func(c *evidence.Client) cell { return cell{Text: c.Client} }},
-		{Text: "Version", cell: func(c *evidence.Client) cell { return cell{Text: c.Version} }},
-		{Text: "On " + f.Current, About: "What " + f.Current + " would answer", cell: findingCell},
-		{Text: "Next window", sort: "position", About: "Whether it is refused", cell: f.nextCell},
-		{Text: "Last seen", sort: "last", cell: func(c *evidence.Client) cell { return dateCell(c.LastSeen) }},
-		{Text: "7 days", sort: "calls7", About: "Calls in 7 days", Number: true,
-			cell: func(c *evidence.Client) cell { return callsCell(c.Calls7) }},
-		{Text: "30 days", sort: "calls30", About: "Calls in 30 days", Number: true,
-			cell: func(c *evidence.Client) cell { return callsCell(c.Calls30) }},
-		{Text: "90 days", sort: "calls", About: "Calls in 90 days", Number: true,
-			cell: func(c *evidence.Client) cell { return callsCell(c.Calls90) }},
-		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you", cell: movedCell},
-		{Text: "Told", About: "By CLIENTS_FILE", cell: func(c *evidence.Client) cell { return dateCell(c.Notified) }},
-		{Text: "Software", cell: func(c *evidence.Client) cell {
-			return cell{Text: short(c.Software), About: clean(c.Software), Path: softwarePath(c.Software)}
-		}},
-		{Text: "Last 410", cell: func(c *evidence.Client) cell { return dateCell(c.Last410) }},
-		{Text: "Rehearsed", cell: func(c *evidence.Client) cell { return dateCell(c.Rehearsed) }},
+		{Text: "Client", Sort: "name"},
+		{Text: "Version"},
+		{Text: "On " + f.Current, About: "What " + f.Current + " would answer"},
+		{Text: "Next window", Sort: "position", About: "Whether it is refused"},
+		{Text: "Last seen", Sort: "last"},
+		{Text: "7 days", Sort: "calls7", About: "Calls in 7 days", Number: true},
+		{Text: "30 days", Sort: "calls30", About: "Calls in 30 days", Number: true},
+		{Text: "90 days", Sort: "calls", About: "Calls in 90 days", Number: true},
+		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you"},
+		{Text: "Told", About: "By CLIENTS_FILE"},
+		{Text: "Software"},
+		{Text: "Last 410"},
+		{Text: "Rehearsed"},
 	}
-	if q != nil {
-		for i := range all {
-			if c := &all[i]; c.sort != "" {
-				c.Path = clientsPath(*q, "sort", c.sort)
-				c.Sorted = q.Sort == c.sort
-			}
+	return slices.DeleteFunc(all, func(c column) bool { return !f.Shows(c.Text) })
+}
+
+// Shows reports whether a column of the table has a value for at least one client.
+func (f *Facts) Shows(column string) bool {
+	return slices.ContainsFunc(f.Report.Clients, func(c evidence.Client) bool {
+		switch column {
+		case "Next window":
+			return f.InNext(&c) != noWindow
+		case "Moved":
+			return !c.Moved.IsZero() || c.Marked != nil
+		case "Told":
+			return !c.Notified.IsZero()
+		case "Software":
+			return c.Software != ""
+		case "Last 410":
+			return !c.Last410.IsZero()
+		case "Rehearsed":
+			return !c.Rehearsed.IsZero()
 		}
-	}
-	return slices.DeleteFunc(all, func(c column) bool {
-		if c.Text == "Version" && q != nil && q.Version != "" {
-			return true
-		}
-		return !slices.ContainsFunc(clients, func(client evidence.Client) bool { return c.cell(&client).Text != "" })
+		return true
 	})
 }
 
-func findingCell(c *evidence.Client) cell {
-	if len(c.Findings) == 0 {
-		return cell{}
-	}
-	text := clean(c.Findings[0].Short())
-	if more := len(c.Findings) - 1; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return cell{Text: text, Wrong: c.Finding() == event.Refused && !c.HasMoved()}
-}
-
-func (f *Facts) nextCell(c *evidence.Client) cell {
-	if _, coming := f.Schedule(c.Version).NextBrownout(f.Now); !coming {
-		return cell{}
-	}
-	return cell{Text: f.InNext(c), About: place(c)}
-}
+// noWindow is what InNext says of a version without a window to come.
+const noWindow = "no window"
 
 // place is where a client stands in the order of which a window takes its share.
 func place(c *evidence.Client) string {
@@ -195,13 +172,6 @@ func place(c *evidence.Client) string {
 		return "position " + notKnown
 	}
 	return fmt.Sprintf("position %.3f", c.Position)
-}
-
-func movedCell(c *evidence.Client) cell {
-	if c.Moved.IsZero() && c.Marked != nil {
-		return cell{Text: "marked", About: humanize.Date(c.Marked.On.Time()) + ": " + clean(c.Marked.Why)}
-	}
-	return dateCell(c.Moved)
 }
 
 // clientsPath is the address of the clients of a query with another value of one of
@@ -216,160 +186,145 @@ func clientsPath(q evidence.Query, name, value string) string {
 	return strings.TrimSuffix("/clients?"+values.Encode(), "?")
 }
 
-// filter is a row of links, of which one is in force.
+// filter is a choice among the values of a parameter.
 type filter struct {
-	Name, Value string // Value is in force if it is not among the choices
-	Choices     []choice
+	Label, Name, Value string
+	Options            []option
 }
 
-type choice struct {
-	Text, Path string
-	Chosen     bool
-}
+type option struct{ Value, Text string }
 
-// option is a value of a parameter, and the text of its link.
-type option struct{ value, text string }
-
+// filters are the choices of the form. The first value of each chooses nothing.
 func (f *Facts) filters(q evidence.Query) []filter {
-	all := []filter{f.versionFilter(q)}
-	for _, by := range []struct {
-		name, parameter string
-		options         []option
-	}{
-		{"On " + f.Current, "finding", []option{
-			{string(event.Refused), "refused"}, {string(event.DifferentMoney), "different amount"},
+	versions := []option{{"", "old"}}
+	if q.Old == "all" {
+		versions[0].Text = "all"
+	}
+	for _, v := range f.Plan.Versions {
+		versions = append(versions, option{v.Version, v.Version})
+	}
+	yesNo := []option{{"", "all"}, {"yes", "yes"}, {"no", "no"}}
+	return []filter{
+		{"Version", "version", q.Version, versions},
+		{"On " + f.Current, "finding", string(q.Finding), []option{
+			{"", "all"}, {string(event.Refused), "refused"}, {string(event.DifferentMoney), "different amount"},
 			{string(event.SameMoney), "same amounts"}, {"none", "not compared"},
 		}},
-		{"Moved", "moved", []option{{"no", "no"}, {"yes", "yes"}}},
-		{"Told", "told", []option{{"yes", "yes"}, {"no", "no"}}},
-		{"Known", "known", []option{{"yes", "yes"}, {"no", "no"}}},
-	} {
-		row := filter{Name: by.name}
-		for _, o := range append([]option{{"", "all"}}, by.options...) {
-			chosen := q.Values().Get(by.parameter) == o.value
-			row.Choices = append(row.Choices, choice{o.text, clientsPath(q, by.parameter, o.value), chosen})
-		}
-		all = append(all, row)
+		{"Moved", "moved", q.Moved, yesNo},
+		{"Told", "told", q.Told, yesNo},
+		{"Known", "known", q.Known, yesNo},
 	}
-	return all
-}
-
-// versionFilter chooses the old versions, one version, or all of them.
-func (f *Facts) versionFilter(q evidence.Query) filter {
-	row := filter{Name: "Version"}
-	add := func(text, version, old string) {
-		chosen := q.Version == version && q.Old == old
-		other := q
-		other.Version = version
-		other.Old = old
-		other.Window = "" // which is one of a version
-		row.Choices = append(row.Choices, choice{text, clientsPath(other, "page", ""), chosen})
-	}
-	add("old", "", "yes")
-	for _, v := range f.Plan.Versions {
-		add(v.Version, v.Version, "")
-	}
-	add("all", "", "all")
-	return row
 }
 
 type clientsPage struct {
 	frame
 	Query         evidence.Query
 	Filters       []filter
-	Columns       []column
+	Kept          []option          // parameters that the form leaves as they are
 	Heat, Clients []evidence.Client // the same
 	CSV, JSON     string
-	Traffic       []traffic
 }
 
-// Whom says how many clients of which versions the page lists.
-func (p clientsPage) Whom() string {
-	clients := humanize.Count(p.Report.Distinct, "client", "clients")
-	switch {
-	case p.Report.Distinct == 0:
-		return "No client matches"
-	case p.Query.Gate != "":
-		return clients + " of " + p.Query.Version + " counted by the gate"
-	case p.Query.Version != "":
-		return clients + " of " + p.Query.Version + " in 90 days"
-	case p.Query.Old == "yes":
-		return clients + " of old versions in 90 days"
-	}
-	return clients + " in 90 days"
-}
-
-// Unnamed reports whether the clients may be known by their software alone.
+// Unnamed reports whether the page lists clients that are known by their software alone.
 func (p clientsPage) Unnamed() bool {
 	return p.Query.Software != "" || p.Query.Kind == string(caller.Agent)
 }
 
-// parameter is one of a query.
-type parameter struct{ Name, Value string }
-
-// Kept are the parameters that a search leaves as they are.
-func (p clientsPage) Kept() (all []parameter) {
-	values := p.Query.Values()
-	values.Del("search")
-	values.Del("page")
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		all = append(all, parameter{name, values.Get(name)})
-	}
-	return all
-}
-
-// traffic adds up clients by a trait that they share.
-type traffic struct {
-	Title string
-	Rows  []evidence.Traffic
-	Path  func(name string) string // where the clients of a row are listed
-}
-
-// readTraffic adds up the clients of a query by software, and integrators one by one.
-func (h *handler) readTraffic(ctx context.Context, q evidence.Query) ([]traffic, error) {
-	q.Page = 0
-	q.Per = 0
-	q.Sort = ""
-	software, err := h.Usage.Traffic(ctx, q, "software")
-	if err != nil {
-		return nil, err
-	}
-	byIntegrator := q
-	byIntegrator.Kind = string(caller.Integrator)
-	integrators, err := h.Usage.Traffic(ctx, byIntegrator, "client")
-	return []traffic{
-		{"By software", software, func(name string) string { return clientsPath(q, "software", name) }},
-		{"By integrator", integrators, clientPath},
-	}, err
-}
-
 // newClientsPage shows the page of clients that a query has given.
-func newClientsPage(f *Facts, q evidence.Query, traffic []traffic) clientsPage {
-	clients := f.Report.Clients
+func newClientsPage(f *Facts, q evidence.Query) clientsPage {
 	values := q.Values()
 	values.Del("page")
 	values.Del("per")
 	p := clientsPage{
-		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q,
-		Filters: f.filters(q), Columns: f.columns(&q, clients), Heat: clients, Clients: clients,
-		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(), Traffic: traffic,
+		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q, Filters: f.filters(q),
+		Heat: f.Report.Clients, Clients: f.Report.Clients,
+		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(),
 	}
-	for _, by := range []struct{ parameter, name, without string }{
-		{"software", "Software", "any software"},
-		{"kind", "Kind", "any kind"},
-		{"window", "Next window", "any client"},
-		{"gate", "Gate", "any client"},
-		{"sort", "Order", "known first"},
-	} {
-		if value := values.Get(by.parameter); value != "" {
-			without := choice{Text: by.without, Path: clientsPath(q, by.parameter, "")}
-			if begin, err := time.Parse(time.RFC3339, value); err == nil {
-				value = humanize.DateTime(begin)
-			}
-			p.Filters = append(p.Filters, filter{by.name, value, []choice{without}})
+	for _, name := range []string{"old", "software", "kind", "window", "gate", "sort"} {
+		if value := values.Get(name); value != "" && value != "yes" { // old versions are the default
+			p.Kept = append(p.Kept, option{name, value})
 		}
 	}
 	return p
 }
 
 func softwarePath(name string) string { return clientsPath(evidence.Query{}, "software", name) }
+
+func (h *handler) client(w http.ResponseWriter, r *http.Request) {
+	name := r.URL.Query().Get("client")
+	if name == "" {
+		h.problem(w, http.StatusBadRequest, "No client given",
+			"Add ?client= and the name of a client.")
+		return
+	}
+	facts := h.facts(r, evidence.Query{Client: name})
+	switch {
+	case facts.Missing != "":
+		h.unavailable(w, facts.Missing)
+	case len(facts.Report.Clients) == 0:
+		h.problem(w, http.StatusNotFound, "Not seen", "No client of this name in 90 days.")
+	default:
+		h.send(w, http.StatusOK, "client.html", newClientPage(facts))
+	}
+}
+
+// clientPage is one client on all versions that it called.
+type clientPage struct {
+	frame
+	First   *evidence.Client
+	Clients []evidence.Client // by version, the one that ends first first
+}
+
+// newClientPage shows one client. The report must have its clients and no others, and
+// at least one.
+func newClientPage(f *Facts) clientPage {
+	first := &f.Report.Clients[0]
+	sooner := func(a, b evidence.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) }
+	all := slices.SortedStableFunc(slices.Values(f.Report.Clients), sooner)
+	return clientPage{frame{Title: short(first.Name()), Facts: f}, first, all}
+}
+
+var (
+	//go:embed letter.txt
+	letterText string
+
+	letterTemplate = text.Must(text.New("").Funcs(text.FuncMap{
+		"calls": humanize.Count[uint64], "number": humanize.Number[uint64],
+		"date": humanize.Date, "moment": humanize.DateTime, "length": humanize.Duration,
+		"next": func(i int) int { return i + 1 },
+	}).Parse(letterText))
+)
+
+// Letter is a text to a client, with its own numbers, the windows that refuse it and
+// the steps that concern it.
+func (f *Facts) Letter(c *evidence.Client) (string, error) {
+	s := f.dates(c.Version)
+	to := f.Current
+	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
+	if moves == nil {
+		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new format.", to, c.Version)}
+	}
+	windows := slices.DeleteFunc(slices.Clone(s.Brownouts), func(b lifecycle.Brownout) bool {
+		return !b.To.After(f.Now) || !s.Hits(b, c.Subject())
+	})
+	steps := slices.Clone(moves)
+	for _, finding := range c.Findings {
+		if finding.Outcome != event.SameMoney {
+			steps = append(steps, fmt.Sprintf("On %s, %s", humanize.Date(c.Found), finding.Sentence(c.Version, to)))
+		}
+	}
+	var b strings.Builder
+	err := letterTemplate.Execute(&b, struct {
+		*evidence.Client
+		To, Docs string
+		Sunset   time.Time
+		Ahead    bool // the sunset is to come
+		Windows  []lifecycle.Brownout
+		Steps    []string
+	}{c, to, s.Docs, s.Sunset, s.Sunset.After(f.Now), windows, steps})
+	lines := strings.Split(b.String(), "\n")
+	for i := range lines {
+		lines[i] = clean(lines[i])
+	}
+	return strings.Join(lines, "\n"), err
+}

@@ -1,9 +1,7 @@
 package admin
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/shared/humanize"
@@ -48,37 +46,20 @@ func (r Row) Mark() string {
 	return ""
 }
 
-// Marked reports whether any row stands out.
-func (t Table) Marked() bool { return t.count(func(r Row) bool { return r.Mark() != "" }) > 0 }
-
-func (t Table) count(counts func(Row) bool) (n int) {
-	for _, r := range t.Rows {
-		if counts(r) {
-			n++
-		}
-	}
-	return n
-}
-
-// condition sums up the health of a process, for the menu and the overview. What is
-// not set up is not wrong, but it is not in order either.
-type condition struct {
-	wrong   int      // rows that somebody should look at
-	wrongIn []string // the tables that have them
-	unset   int      // rows about what is not set up
-	unsetIn []string // the tables that have them, with how many of how many
-}
+// condition sums up the health of a process. What is not set up is not wrong, but it is
+// not in order either.
+type condition struct{ wrong, unset int }
 
 func conditionOf(tables []Table) *condition {
 	c := &condition{}
 	for _, t := range tables {
-		if n := t.count(func(r Row) bool { return r.Wrong }); n > 0 {
-			c.wrong += n
-			c.wrongIn = append(c.wrongIn, t.Title)
-		}
-		if n := t.count(func(r Row) bool { return r.Unset && !r.Wrong }); n > 0 {
-			c.unset += n
-			c.unsetIn = append(c.unsetIn, fmt.Sprintf("%s (%d of %d)", t.Title, n, len(t.Rows)))
+		for _, r := range t.Rows {
+			switch {
+			case r.Wrong:
+				c.wrong++
+			case r.Unset:
+				c.unset++
+			}
 		}
 	}
 	return c
@@ -87,8 +68,7 @@ func conditionOf(tables []Table) *condition {
 // Bad reports whether somebody should look.
 func (c *condition) Bad() bool { return c.wrong > 0 }
 
-// Short is for the menu.
-func (c *condition) Short() string {
+func (c *condition) String() string {
 	switch {
 	case c.wrong > 0:
 		return humanize.Count(c.wrong, "issue", "issues")
@@ -96,20 +76,4 @@ func (c *condition) Short() string {
 		return humanize.Number(c.unset) + " not set up"
 	}
 	return "OK"
-}
-
-// Sentence says where the issues are.
-func (c *condition) Sentence() string {
-	if c.wrong == 0 {
-		return "No issues."
-	}
-	return c.Short() + " under " + strings.Join(c.wrongIn, ", ") + "."
-}
-
-// Unset says what is not set up, if anything.
-func (c *condition) Unset() string {
-	if c.unset == 0 {
-		return ""
-	}
-	return "Not set up: " + strings.Join(c.unsetIn, ", ") + "."
 }

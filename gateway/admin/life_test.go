@@ -101,7 +101,7 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		t.Fatal(err)
 	}
 	l.Server = httptest.NewServer(Handler(Options{
-		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: renamed{l.recorder.Reader}, Plan: l.plan, Log: quiet,
+		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: l.recorder, Plan: l.plan, Log: quiet,
 		Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
@@ -124,25 +124,7 @@ func (l *life) dead(t testing.TB) {
 	}
 }
 
-// plan is the plan in force, with a file name that is the same on every machine.
-func (l *life) plan() lifecycle.Snapshot {
-	s := l.keeper.Snapshot()
-	if s.File != "" {
-		s.File = "/etc/quotegate/plan.json"
-	}
-	return s
-}
-
-// renamed is a reader whose instance has the same name on every machine.
-type renamed struct{ *evidence.Reader }
-
-func (r renamed) Report(ctx context.Context, q evidence.Query) (evidence.Report, error) {
-	report, err := r.Reader.Report(ctx, q)
-	for i := range report.Instances {
-		report.Instances[i].Name = fmt.Sprintf("instance gateway-%d", i+1)
-	}
-	return report, err
-}
+func (l *life) plan() lifecycle.Snapshot { return l.keeper.Snapshot() }
 
 // client is a client of the generated past.
 type client struct {

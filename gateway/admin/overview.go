@@ -40,9 +40,9 @@ const (
 	FileClients = 1000
 )
 
-// staying is who has not moved from a version, and how many of them its next window
-// refuses.
-type remainingClient struct {
+// remaining are the clients that have not moved from a version, and how many of them its
+// next window refuses.
+type remaining struct {
 	Clients []evidence.Client // the first of them
 	refused int
 	path    string // where those that the window refuses are listed
@@ -50,7 +50,7 @@ type remainingClient struct {
 
 // Look reads who has not moved from each old version. What cannot be read is not known.
 func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
-	f.staying = map[string]remainingClient{}
+	f.staying = map[string]remaining{}
 	for _, v := range f.Plan.Versions {
 		if !f.Old(v.Version) {
 			continue
@@ -60,7 +60,7 @@ func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
 		if err != nil {
 			continue
 		}
-		s := remainingClient{Clients: found.Clients}
+		s := remaining{Clients: found.Clients}
 		if b, coming := f.Schedule(v.Version).NextBrownout(f.Now); coming {
 			q.Window = humanize.Timestamp(b.From)
 			err = q.Choose(f.Plan.Plan)
@@ -82,7 +82,6 @@ type overview struct {
 	Cards   []card
 	Heat    []evidence.Client // the first of all
 	Clients []evidence.Client // all, in the file
-	Columns []column
 }
 
 // newOverview shows the versions, and the clients that have to move. The report must
@@ -101,7 +100,6 @@ func File(f Facts) ([]byte, error) {
 	o := newOverview(&f, fileHeat)
 	o.File = true
 	o.Clients = f.Report.Clients
-	o.Columns = f.columns(nil, o.Clients)
 	return render("overview.html", o)
 }
 
@@ -204,22 +202,18 @@ func (f *Facts) card(v lifecycle.Status) card {
 
 // serves says who is served now.
 func (f *Facts) serves(v lifecycle.Status) string {
-	s := f.Schedule(v.Version)
-	window, _ := s.NextBrownout(f.Now)
-	switch {
-	case v.Stage == lifecycle.BrowningOut:
+	switch window, _ := f.Schedule(v.Version).NextBrownout(f.Now); v.Stage {
+	case lifecycle.BrowningOut:
 		share := humanize.Percent(window.Share)
 		return fmt.Sprintf("%s of clients get 410 until %s.", share, humanize.DateTime(window.To))
-	case v.Stage == lifecycle.Retired:
+	case lifecycle.Retired:
 		return "Every call gets 410."
-	case v.Stage == lifecycle.Held:
+	case lifecycle.Held:
 		return "Past its sunset and still served, because the gate holds."
-	case v.Stage == lifecycle.Deprecated:
+	case lifecycle.Deprecated:
 		return "Every client is served. Headers announce the end."
-	case s != nil:
-		return "Every client is served. Deprecated from " + humanize.DateTime(s.Deprecated) + "."
 	}
-	return "Every client is served. Not in the plan."
+	return "Every client is served."
 }
 
 const notKnown = "not known"
@@ -268,7 +262,7 @@ func (f *Facts) figures(v lifecycle.Status) (all []figure) {
 }
 
 // groups are the clients of an old version by what is left to do. Moved, refused,
-// different, the same, not compared and unknown add up to all of them.
+// different, the same and not compared add up to all of them.
 func (f *Facts) groups(version string, g evidence.Groups) (all []figure) {
 	if !f.Old(version) || g.Clients == 0 {
 		return nil
@@ -285,7 +279,6 @@ func (f *Facts) groups(version string, g evidence.Groups) (all []figure) {
 		{g.Different, "different amount", finding(event.DifferentMoney), true},
 		{g.Same, "same amounts", finding(event.SameMoney), true},
 		{g.Uncompared, "not compared", finding("none"), true},
-		{g.Unknown, "unknown finding", path + "&moved=no", false},
 		{g.Marked, "marked as moved", path + "&moved=yes", false},
 		{g.Addresses, "named by network", path + "&kind=agent", false},
 	} {
@@ -347,7 +340,7 @@ func whoCounts(g *lifecycle.GateReading) string {
 	}
 	text := fmt.Sprintf("The gate counts %s of %s in %s: %s known, %s, %s.",
 		humanize.Number(g.Clients), humanize.Count(g.Names, "client", "clients"), humanize.Count(g.Days, "day", "days"),
-		humanize.Number(g.Known), integrators, humanize.Count(g.StrangerNames, "unverified", "unverified"))
+		humanize.Number(g.Known), integrators, humanize.Count(g.UnverifiedNames, "unverified", "unverified"))
 	if g.Marked > 0 {
 		text += " Not counted: " + humanize.Number(g.Marked) + " marked as moved."
 	}

@@ -29,7 +29,7 @@ type Facts struct {
 	Moves   map[string][]string // what every client of a version has to do, by version
 	Now     time.Time
 
-	staying map[string]remainingClient // by version; what is absent is not known
+	staying map[string]remaining // by version; what is absent is not known
 }
 
 var (
@@ -45,10 +45,9 @@ var (
 		"date": humanize.Date, "dayMonth": humanize.DayMonth, "moment": humanize.DateTime, "stamp": humanize.Timestamp,
 		"short": short, "clean": clean,
 		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath,
-		"mailTo": mailTo, "place": place,
-		"callsBackward": slices.Backward[[]evidence.DayCount], "daysBackward": slices.Backward[[]evidence.VersionDay],
-		"shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
+		"place": place, "shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
+		"half": func(n uint64) uint64 { return n / 2 },
 	}).ParseFS(files, "*.html"))
 )
 
@@ -66,6 +65,19 @@ type frame struct {
 	Here  string // the path of this page on the navigation bar
 	File  bool   // the page is a file: nothing it could link to exists
 	*Facts
+}
+
+// clientLink is the name of a client, and its page; an empty path in a file.
+type clientLink struct {
+	*evidence.Client
+	Path string
+}
+
+func (f frame) Link(c *evidence.Client) clientLink {
+	if f.File {
+		return clientLink{Client: c}
+	}
+	return clientLink{c, clientPath(c.Client)}
 }
 
 func (frame) Style() template.CSS { return template.CSS(style) }
@@ -118,7 +130,7 @@ func (h *handler) send(w http.ResponseWriter, status int, name string, data any)
 		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
 		return
 	}
-	w.Header().Set("Content-Type", htmlType)
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Referrer-Policy", "same-origin") // fromElsewhere wants to see our own links

@@ -2,12 +2,13 @@ package admin
 
 import (
 	"fmt"
+	"html"
 	"net/url"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -15,31 +16,55 @@ import (
 	"github.com/quotegate/quotegate/shared/humanize"
 )
 
-var now = time.Date(2027, 2, 10, 10, 20, 0, 0, time.UTC)
-
 // facts is a plan for v1 and no calls yet.
 func facts(t testing.TB) *Facts {
 	t.Helper()
-	plan, err := lifecycle.Parse([]byte(`{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
+	plan, err := lifecycle.Parse([]byte(`{"versions": {"v1": {
+		"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
 		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "brownouts": [
 			{"from": "2027-02-02T14:00:00Z", "to": "2027-02-02T15:00:00Z", "share": 0.5},
-			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 0.75}], "exempt": ["203.0.113.0/24", "client:Spared"]}}}`), []string{"v3", "v1"})
+			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 0.75}],
+		"exempt": ["203.0.113.0/24", "client:Spared"]}}}`), []string{"v3", "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &Facts{Now: now, Current: "v3", Plan: lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}}}
+	versions := []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}
+	snapshot := lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: versions}
+	return &Facts{Now: today, Current: "v3", Plan: snapshot}
 }
 
-func TestWords(t *testing.T) {
-	for _, test := range []struct{ got, want string }{
-		{clean("a\u202eb\x00c\nd"), "a\ufffdb\ufffdc d"},
-		{short("origin https://short.example"), "origin https://short.example"},
-		{short(strings.Repeat("é", 60)), strings.Repeat("é", 30) + "…" + strings.Repeat("é", 12)},
-		{coord(12).String(), "12"}, {coord(12.34).String(), "12.3"}, {coord(0.04).String(), "0"}, {percent(12.34).String(), "12.3%"},
-	} {
-		if test.got != test.want {
-			t.Errorf("got %q, want %q", test.got, test.want)
-		}
+// A heat map has one stroke for each run of days, and a chart one point for each day.
+func TestPictures(t *testing.T) {
+	f := facts(t)
+	midnight := evidence.Day(today.Truncate(day).Unix())
+	on := func(back int, calls uint64) evidence.DayCount {
+		return evidence.DayCount{Day: midnight - evidence.Day(back)*86400, Calls: calls}
+	}
+	c := &evidence.Client{Version: "v1", Client: "origin https://a.example"}
+	c.Days = []evidence.DayCount{on(95, 1), on(89, 5), on(3, 120), on(2, 999), on(0, 1000)}
+	if got := f.Levels(c); got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
+		t.Errorf("got %+v", got)
+	}
+	if windows := f.Shades("v1"); len(windows) != 1 || windows[0] != (shade{81, 1}) {
+		t.Errorf("got windows %+v, want that of 2 February", windows)
+	}
+	chart := string(must(render("chart", f.ClientChart(c))))
+	wants(t, "the chart", chart, `class="line" d="M0.5 99.5L1.5 100L`, `class="line partial" d="M88.5 100L89.5 0"`,
+		`L89.5 0V100H.5z"`, "<span>1,000</span><span>500</span>", `<rect class="shade" x="81" width="1"`,
+		"highest 1,000, today so far 1,000, in all 2,124")
+	if strings.Count(f.ClientChart(c).Path(f.calls(c), 0, heatDays), "L") != heatDays-1 {
+		t.Error("the line has not one point for each day")
+	}
+	line := f.Timeline("v1")
+	windows := line.Brownouts
+	if line.Tall(windows[1]) <= line.Tall(windows[0]) || line.Anchor(line.Sunset) != "end" ||
+		line.Anchor(line.Deprecated) != "start" {
+		t.Errorf("got %+v", line)
+	}
+	page := string(must(render("overview.html", newOverview(f, 2))))
+	past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`)
+	if past < 0 || coming < past {
+		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
 	}
 	for n, want := range map[uint64]uint64{0: 2, 2: 2, 3: 4, 10: 10, 11: 20, 1 << 63: 1 << 63} {
 		if got := niceAbove(n); got != want {
@@ -48,89 +73,15 @@ func TestWords(t *testing.T) {
 	}
 }
 
-// The overview, the plan for programs and `gateway plan` tell the same steps. A gate
-// whose release is confirmed holds nothing back, so none of them says "unless".
-func TestStepsOfAConfirmedGate(t *testing.T) {
-	const plan = `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-02-01T00:00:00Z",
-		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "gate": {"maxClients": 5%s}}}}`
-	const sunset = "sunset: every client gets 410 from here on"
-	for confirmed, want := range map[string]string{
-		"":                   sunset + ", unless there were more than 5 clients within 7 days, or more than 0 calls on one of them",
-		`, "released": true`: sunset,
+// What a reader cannot see is replaced, and long names are shortened in the middle.
+func TestShort(t *testing.T) {
+	for text, want := range map[string]string{
+		"a\u202eb\x00c\nd": "a\ufffdb\ufffdc d", "origin https://short.example": "origin https://short.example",
+		strings.Repeat("é", 60): strings.Repeat("é", 30) + "…" + strings.Repeat("é", 12),
 	} {
-		parsed, err := lifecycle.Parse(fmt.Appendf(nil, plan, confirmed), []string{"v3", "v1"})
-		if err != nil {
-			t.Fatal(err)
+		if got := short(text); got != want {
+			t.Errorf("got %q, want %q", got, want)
 		}
-		f := facts(t)
-		f.Plan.Plan = parsed
-		steps := f.Schedule("v1").Changes("v1")
-		if got := steps[len(steps)-1].What; got != want {
-			t.Errorf("%q: got %q, want %q", confirmed, got, want)
-		}
-		if told := parsed.Outlook(now)[1].Changes; !slices.Equal(told, steps) {
-			t.Errorf("%q: the page has %v, and the plan %v", confirmed, steps, told)
-		}
-		page := string(must(render("overview.html", newOverview(f, 2))))
-		if !strings.Contains(page, want+" <span") {
-			t.Errorf("%q: the overview lacks %q", confirmed, want)
-		}
-	}
-}
-
-// A heat map has one stroke for each run of days, and a chart one point for each day.
-// A plan may reach further than a Duration does, which ends after 292 years.
-func TestMonthsOfAThousandYears(t *testing.T) {
-	date := func(year int) time.Time { return time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) }
-	for _, last := range []int{2021, 2031, 2312, 2999} {
-		marks := months(date(2020).Add(-day), date(last))
-		if len(marks) < 5 || len(marks) > 13 {
-			t.Errorf("until %d: got %d marks, want about a dozen", last, len(marks))
-		}
-		for i, m := range marks {
-			if m.X < 0 || m.X > 100 || i > 0 && m.X <= marks[i-1].X {
-				t.Errorf("until %d: got mark %d at %v, want it within the picture, after the last", last, i, m.X)
-			}
-		}
-	}
-}
-
-func TestPictures(t *testing.T) {
-	f := facts(t)
-	today := evidence.Day(now.Truncate(day).Unix())
-	at := func(back int) evidence.Day { return today - evidence.Day(back)*86400 }
-	c := &evidence.Client{Version: "v1", Client: "origin https://a.example", Days: []evidence.DayCount{{Day: at(95), Calls: 1}, {Day: at(89), Calls: 5}, {Day: at(3), Calls: 120}, {Day: at(2), Calls: 999}, {Day: at(0), Calls: 1000}}}
-	if got := f.Levels(c); got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
-		t.Errorf("got %+v", got)
-	}
-	if windows := f.Shades("v1"); len(windows) != 1 || windows[0] != (shade{81, 1}) {
-		t.Errorf("got windows %+v, want that of 2 February", windows)
-	}
-	var b strings.Builder
-	if err := templates.ExecuteTemplate(&b, "chart", f.ClientChart(c)); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{
-		`class="line" d="M0.5 99.5L1.5 100L`, `class="line partial" d="M88.5 100L89.5 0"`, `L89.5 0V100H.5z"`, "<span>1,000</span><span>500</span>",
-		`<rect class="shade" x="81" width="1"`, "highest 1,000, today so far 1,000, in all 2,124",
-	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the chart lacks %s: %s", want, &b)
-		}
-	}
-	_, path, _ := strings.Cut(b.String(), `class="line" d="`)
-	path, _, _ = strings.Cut(path, `"`)
-	if strings.Count(path, "L") != heatDays-2 || strings.Count(b.String(), `class="shade"`) != 1 {
-		t.Errorf("got the line %s in %s", path, &b)
-	}
-	line := f.Timeline("v1")
-	windows := line.Brownouts
-	if len(windows) != 2 || line.Tall(windows[1]) <= line.Tall(windows[0]) || line.Anchor(line.Sunset) != "end" || line.Anchor(line.Deprecated) != "start" {
-		t.Errorf("got %+v", line)
-	}
-	page := string(must(render("overview.html", newOverview(f, 2))))
-	if past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`); past < 0 || coming < past {
-		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
 	}
 }
 
@@ -139,36 +90,36 @@ func TestPictures(t *testing.T) {
 func TestLetter(t *testing.T) {
 	f := facts(t)
 	c := &evidence.Client{
-		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Sum: evidence.Sum{Calls7: 70, Calls90: 1234}, Found: now.Truncate(day).Add(-3 * day), LastSeen: now, Position: 0.6, Last410: now.Add(-time.Hour),
-		Days:     []evidence.DayCount{{Day: evidence.Day(now.Truncate(day).Unix()), Calls: 9}},
-		Findings: []evidence.FindingCount{{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9}, {Outcome: event.SameMoney, Calls: 1}},
+		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Position: 0.6,
+		Sum: evidence.Sum{Calls7: 70, Calls90: 1234}, LastSeen: today, Last410: today.Add(-time.Hour),
+		Found: today.Truncate(day).Add(-3 * day),
+		Findings: []evidence.FindingCount{
+			{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9},
+			{Outcome: event.SameMoney, Calls: 1},
+		},
 	}
 	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
 	letter := must(f.Letter(c))
-	for _, want := range []string{
-		"Subject: Please move to v3 by 1 Mar 2027\n", "1,234 calls in the last 90 days, 70 in the last 7. The last one was on 10 Feb 2027, from mozilla.",
-		"Your client Harbour\ufffd Wallet will be refused from 1 Mar 2027, 00:00 UTC.", "last refused on 10 Feb 2027, 09:20 UTC",
-		"  - 16 Feb 2027, 14:00 UTC, for 4h\n", "1. Call /v3/swap/quote instead of /v1/quote", "4. Always send recipient: v1 answers without it, and v3 refuses (9 calls on 7 Feb 2027).",
-		"API-Rehearse: retired", "https://example.org/migrate-v1",
-	} {
-		if !strings.Contains(letter, want) {
-			t.Errorf("the letter lacks %q:\n%s", want, letter)
-		}
-	}
-	if strings.Contains(letter, "integratorId") || strings.Contains(letter, "2 Feb 2027, 14:00") || strings.Contains(letter, "5. ") {
+	wants(t, "the letter", letter, "Subject: Please move to v3 by 1 Mar 2027\n",
+		"1,234 calls in the last 90 days, 70 in the last 7. The last one was on 10 Feb 2027, from mozilla.",
+		"Your client Harbour\ufffd Wallet will be refused from 1 Mar 2027, 00:00 UTC.",
+		"last refused on 10 Feb 2027, 09:20 UTC", "  - 16 Feb 2027, 14:00 UTC, for 4h\n",
+		"1. Call /v3/swap/quote instead of /v1/quote",
+		"4. On 7 Feb 2027, 9 calls would be refused by v3, because recipient is missing.",
+		"API-Rehearse: retired", "https://example.org/migrate-v1")
+	if strings.Contains(letter, "2 Feb 2027, 14:00") || strings.Contains(letter, "5. ") {
 		t.Errorf("the letter tells what does not concern this client:\n%s", letter)
 	}
 	exempt, spared := *c, *c
-	exempt.Exempt, spared.Client = true, "client Spared" // by the plan when it last called, and by a line that was added since
+	exempt.Exempt = true            // by the plan when it last called
+	spared.Client = "client Spared" // by a line that was added since
 	for _, c := range []*evidence.Client{&exempt, &spared} {
 		if letter := must(f.Letter(c)); strings.Contains(letter, "early warning") || f.InNext(c) != "no, exempt" {
 			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InNext(c), letter)
 		}
 	}
 	c.Version = "v2"
-	if letter := must(f.Letter(c)); !strings.Contains(letter, "have not set a date yet") || !strings.Contains(letter, "Call v3 instead of v2") {
-		t.Errorf("got for a version without plan and guide:\n%s", letter)
-	}
+	wants(t, "the letter without a plan", must(f.Letter(c)), "have not set a date yet", "Call v3 instead of v2")
 }
 
 // A form changes the sunset, the gate and the windows of a version, or says what to
@@ -216,9 +167,6 @@ func TestForm(t *testing.T) {
 	} {
 		form := unchanged
 		test.change(&form)
-		if read, asked := unchanged.with(must(url.Parse(form.Path())).Query()); read != form || !asked {
-			t.Errorf("%s: got %+v back, want %+v", test.name, read, form)
-		}
 		got := ""
 		s, _, err := form.change(f.Schedule("v1"))
 		var plan *lifecycle.Plan
@@ -276,20 +224,20 @@ func must[V any](v V, err error) V {
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
 	for name, show := range map[string]func() ([]byte, error){
-		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: now}, 2)) },
-		"file":     func() ([]byte, error) { return File(Facts{Now: now}) },
+		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: today}, 2)) },
+		"file":     func() ([]byte, error) { return File(Facts{Now: today}) },
 		"clients": func() ([]byte, error) {
-			return render("clients.html", newClientsPage(&Facts{Now: now}, evidence.Query{}, nil))
+			return render("clients.html", newClientsPage(&Facts{Now: today}, evidence.Query{}))
 		},
 		"what if": func() ([]byte, error) {
-			page, err := newWhatIf(&Facts{Now: now}, url.Values{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
+			page, err := newWhatIf(&Facts{Now: today}, url.Values{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
 			if err != nil {
 				return nil, err
 			}
 			return render("what-if.html", page)
 		},
 		"health": func() ([]byte, error) {
-			return render("health.html", healthPage{frame: frame{Facts: &Facts{Now: now}}})
+			return render("health.html", healthPage{frame: frame{Facts: &Facts{Now: today}}})
 		},
 	} {
 		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
@@ -298,15 +246,81 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// A letter opens as a mail only if the contact is an address.
-func TestMailTo(t *testing.T) {
-	got := mailTo("Dev <dev@acme.example>", "Subject: Please move & soon\n\nHello,\nline two\n")
-	if want := "mailto:dev%40acme.example?subject=Please%20move%20%26%20soon&body=Hello%2C%0Aline%20two%0A"; string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
+// The overview answers in the middle of a retirement whether it may end: the verdict, the
+// dates, who has not moved, and the risks, each with where it can be seen.
+func TestOverviewOfARetirement(t *testing.T) {
+	f := facts(t)
+	f.Report.Versions = []evidence.Version{{Version: "v1", Groups: evidence.Groups{
+		Clients: 40, Uncompared: 39, Moved: 1, Marked: 1, Addresses: 30, Told: 1, Untold: 2, Proven: 25, Claimed: 75}}}
+	s := f.Schedule("v1")
+	s.Gate = &lifecycle.Gate{
+		MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 3,
+		Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 50, MaxShare: 0.01},
 	}
-	for _, contact := range []string{"", "https://shop.example/contact", "javascript:alert(1)", "ask Tom"} {
-		if got := mailTo(contact, "Subject: x\n"); got != "" {
-			t.Errorf("%q: got %s", contact, got)
+	show := func(e *lifecycle.Evidence) string {
+		gate := &lifecycle.GateReading{Gate: *s.Gate, Holds: true, Unknown: true, Why: "the counts cannot be read"}
+		if e != nil {
+			reading := s.Gate.Read(*e)
+			gate = &reading
 		}
+		f.Plan.Versions = []lifecycle.Status{{
+			Version: "v1", Stage: s.Stage(f.Now, !gate.Released.IsZero()), Gate: gate,
+			Verdict: s.Verdict("v1", gate, f.Now), Risk: "the gate is blind", Warning: "look here",
+		}}
+		return html.UnescapeString(flat(string(must(render("overview.html", newOverview(f, 1))))))
 	}
+	many := lifecycle.Evidence{
+		Clients: 6, Calls: 20, Names: 40, Known: 4, Registered: 2, UnverifiedNames: 34, UnverifiedCalls: 60,
+		UnverifiedShare: 0.0234, Marked: 1, Errors: 2, Earliest: s.Sunset.Add(48 * time.Hour),
+		Missing: "instance b has not reported since noon; one is missing",
+	}
+	wants(t, "the overview", show(&many),
+		`<h3 class="verdict wrong">v1 cannot be retired yet: 6 known or registered clients in 7 days (limit 5), 60 `,
+		" calls on the busiest day (limit 50), 2.34 % of all calls from unverified clients (limit 1 %)</h3>",
+		"Earliest 3 Mar 2027, after the sunset on 1 Mar 2027, if clients are quiet from 24 Feb 2027.",
+		`<dt>Earliest date</dt><dd><b class="wrong">3 Mar 2027</b><span class="muted">in 20 days</span>`,
+		`<dt>Quiet from</dt><dd><b>24 Feb 2027</b><span class="muted">in 13 days</span>`,
+		`<dt>Not moved</dt><dd><b>39</b><span class="muted">of 40 clients in 90 days</span>`,
+		`<li class="wrong">Incomplete counts: instance b has not reported since noon. <a href="#instances">`,
+		`<li class="wrong">Incomplete counts: one is missing. `, `<li class="wrong">Look here.</li>`,
+		`<li class="wrong">2 known clients not told to move. `+
+			`<a href="/clients?version=v1&moved=no&told=no&known=yes">Clients not told</a>`,
+		"<li>The gate is blind.</li>",
+		"<li>25 % of calls carry a key. Other names can be claimed by anyone. "+
+			`<a href="/clients?version=v1&known=yes">Known clients</a></li>`,
+		"<p>The gate counts 6 of 40 clients in 7 days: 4 known, 2 registered integrators, 34 unverified. "+
+			"Not counted: 1 marked as moved. Not counted: 2 with errors only. "+
+			`<a href="/clients?version=v1&gate=counted">Clients the gate counts</a></p>`,
+		`<b>1</b><a href="/clients?version=v1&moved=yes">marked as moved</a>`,
+		`<b>30</b><a href="/clients?version=v1&kind=agent">named by network</a>`,
+	)
+	// Too many clients alone are no reason for alarm while the date can still be met.
+	page := show(&lifecycle.Evidence{Clients: 6, Earliest: s.Sunset.Add(-day)})
+	wants(t, "the overview", page, `<h3 class="verdict">v1 cannot be retired yet: 6 known or registered clients in 7 days (limit 5)</h3>`,
+		"Earliest 1 Mar 2027, if clients are quiet from 22 Feb 2027.")
+	wants(t, "the overview", show(nil), `<h3 class="verdict wrong">It is not known whether v1 can be retired: the counts cannot be read</h3>`,
+		`<dt>Earliest date</dt><dd><b class="wrong">not known</b>`)
+	f.Now = s.Sunset.Add(time.Hour)
+	page = show(&many)
+	wants(t, "the overview", page, `<span class="stage held">held</span>`, "Past its sunset and still served, because the gate holds.")
+	f.Report.Versions = nil
+	wants(t, "the overview", show(nil), "7 days: not known", `<dt>Not moved</dt><dd><b>not known</b>`)
+}
+
+// What the operator wrote down is on the client's page and in the table.
+func TestMovedInWords(t *testing.T) {
+	f := facts(t)
+	mark := &caller.Mark{On: 20_828, Why: "they wrote so"}
+	f.Report.Clients = []evidence.Client{
+		{Version: "v1", Client: "client Marked", Contact: evidence.Contact{Marked: mark, Notified: today}},
+		{Version: "v1", Client: "integrator 0x07"},
+	}
+	pages := string(must(render("clients.html", newClientsPage(f, evidence.Query{}))))
+	for _, c := range f.Report.Clients {
+		one := *f
+		one.Report.Clients = []evidence.Client{c}
+		pages += string(must(render("client.html", newClientPage(&one))))
+	}
+	wants(t, "the pages", pages, `title="10 Jan 2027: they wrote so">marked</td>`,
+		"marked by you on 10 Jan 2027: they wrote so", "<dd>10 Feb 2027</dd>", "not in CLIENTS_FILE")
 }

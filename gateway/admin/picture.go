@@ -3,7 +3,6 @@ package admin
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 const (
@@ -53,18 +51,11 @@ func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
 	return all
 }
 
-// months marks the first day of up to twelve months or years.
+// months marks the first day of each month.
 func months(from, to time.Time) (marks []mark) {
-	every := 1
-	days := (to.Unix() - from.Unix()) / 86400 // a Duration ends after 292 years
-	for days > int64(every)*12*31 {
-		every *= 2
-	}
-	t := time.Date(from.Year(), from.Month(), 1, 0, 0, 0, 0, time.UTC)
-	for ; t.Before(to); t = t.AddDate(0, every, 0) {
-		if t.After(from) {
-			marks = append(marks, mark{X: between(from, to, t), Text: t.Format("Jan")})
-		}
+	t := time.Date(from.Year(), from.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	for ; t.Before(to); t = t.AddDate(0, 1, 0) {
+		marks = append(marks, mark{X: between(from, to, t), Text: t.Format("Jan")})
 	}
 	return marks
 }
@@ -116,14 +107,6 @@ func (l *timeline) Width(b lifecycle.Brownout) string {
 // Tall is the height of a window: 26 if its share is 1.
 func (l *timeline) Tall(b lifecycle.Brownout) int { return max(6, int(b.Share*26)) }
 
-// Months are those whose texts do not overlap with those of the other steps.
-func (l *timeline) Months() []mark {
-	return slices.DeleteFunc(months(l.from, l.to), func(m mark) bool {
-		near := func(t time.Time) bool { return math.Abs(float64(m.X-l.X(t))) < 5 }
-		return near(l.Deprecated) || near(l.Sunset)
-	})
-}
-
 // Curves are the versions to draw: every old one that is in the plan or in use, and
 // then the current one, once.
 func (f *Facts) Curves() []evidence.Version {
@@ -135,9 +118,8 @@ func (f *Facts) Curves() []evidence.Version {
 	return all
 }
 
-// Charts are a version day by day. The text says what its clients are. What was 0 on
-// every day has no chart.
-func (f *Facts) Charts(v evidence.Version, who string) []chart {
+// Charts are a version day by day. What was 0 on every day has no chart.
+func (f *Facts) Charts(v evidence.Version) []chart {
 	var calls, refused, clients []uint64
 	for _, d := range v.Days {
 		calls = append(calls, d.Served+d.Refused)
@@ -146,22 +128,15 @@ func (f *Facts) Charts(v evidence.Version, who string) []chart {
 	}
 	first := v.Days[0].Day.Time()
 	plan := f.dates(v.Version)
+	who := "clients"
+	if !f.Old(v.Version) {
+		who = "clients of old versions"
+	}
 	all := []chart{
 		{v.Version + ": calls per day", first, plan, calls, refused},
 		{v.Version + ": " + who + " per day", first, plan, clients, nil},
 	}
 	return slices.DeleteFunc(all, func(c chart) bool { return sum(c.Values) == 0 })
-}
-
-// WindowsOn names the windows of a day: "window 2 (50 %)".
-func (f *Facts) WindowsOn(version string, on evidence.Day) string {
-	var names []string
-	for i, b := range f.dates(version).Brownouts {
-		if b.From.Before(on.Time().Add(day)) && b.To.After(on.Time()) {
-			names = append(names, fmt.Sprintf("window %d (%s)", i+1, humanize.Percent(b.Share)))
-		}
-	}
-	return strings.Join(names, ", ")
 }
 
 // chart is one number over some days. The picture is 100 high and has one unit of
@@ -176,8 +151,6 @@ type chart struct {
 func (c chart) End() time.Time { return c.First.Add(time.Duration(len(c.Values)) * day) }
 
 func (c chart) Top() uint64 { return niceAbove(slices.Max(c.Values)) }
-
-func (c chart) Middle() uint64 { return c.Top() / 2 }
 
 // Sunset is its position, empty if it is not on the picture.
 func (c chart) Sunset() string {

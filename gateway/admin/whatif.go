@@ -48,32 +48,18 @@ type whatIfForm struct {
 	Percent string
 }
 
-// fields are the parameters of the form.
-func (f *whatIfForm) fields() map[string]*string {
-	return map[string]*string{
-		"version": &f.Version, "sunset": &f.Sunset, "clients": &f.Clients, "calls": &f.Calls, "days": &f.Days,
-		"from": &f.From, "minutes": &f.Minutes, "percent": &f.Percent,
-	}
-}
-
 // with is the form with what the parameters say, and whether they say anything.
 func (f whatIfForm) with(values url.Values) (form whatIfForm, asked bool) {
-	for name, field := range f.fields() {
+	for name, field := range map[string]*string{
+		"version": &f.Version, "sunset": &f.Sunset, "clients": &f.Clients, "calls": &f.Calls, "days": &f.Days,
+		"from": &f.From, "minutes": &f.Minutes, "percent": &f.Percent,
+	} {
 		if values.Has(name) {
 			*field = values.Get(name)
 			asked = asked || name != "version"
 		}
 	}
 	return f, asked
-}
-
-// Path is that of this page with the form filled in.
-func (f whatIfForm) Path() string {
-	values := url.Values{}
-	for name, field := range f.fields() {
-		values.Set(name, *field)
-	}
-	return "/what-if?" + values.Encode()
 }
 
 // A browser sends a time with seconds only if there are any; some always do.
@@ -99,15 +85,6 @@ func (f *Facts) formOf(version string) whatIfForm {
 		form.Days = strconv.Itoa(g.Days)
 	}
 	return form
-}
-
-// PathOf is that of this page with a window of the plan filled in.
-func (f *Facts) PathOf(h evidence.Hit) string {
-	form := f.formOf(h.Version)
-	form.From = formatTime(h.From)
-	form.Minutes = strconv.Itoa(int(h.To.Sub(h.From) / time.Minute))
-	form.Percent = strconv.FormatFloat(h.Share*100, 'f', -1, 64)
-	return form.Path()
 }
 
 // faults are what to correct in a form.
@@ -171,15 +148,10 @@ func (f whatIfForm) change(s *lifecycle.Schedule) (*lifecycle.Schedule, *lifecyc
 		changed.Gate = &gate
 	}
 	window := f.window(&wrong)
-	if window != nil && !has(s, *window) {
+	if window != nil && !slices.ContainsFunc(s.Brownouts, func(b lifecycle.Brownout) bool { return same(b, *window) }) {
 		changed.Brownouts = append(slices.Clone(s.Brownouts), *window)
 	}
 	return &changed, window, errors.Join(wrong...)
-}
-
-// has reports whether a schedule has a window already.
-func has(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
-	return slices.ContainsFunc(s.Brownouts, func(has lifecycle.Brownout) bool { return same(has, b) })
 }
 
 func same(a, b lifecycle.Brownout) bool {
@@ -284,7 +256,7 @@ func (p *whatIfPage) change(
 	old, _ := json.Marshal(before)
 	new, _ := json.Marshal(after)
 	p.Changed = string(old) != string(new)
-	begun := window != nil && !has(before, *window) && !window.From.After(p.Now)
+	begun := len(after.Brownouts) > len(before.Brownouts) && !window.From.After(p.Now)
 	ended := !after.Sunset.IsZero() && !after.Sunset.After(p.Now)
 	p.Immediate = p.Changed && (begun || ended)
 	return err
@@ -292,19 +264,16 @@ func (p *whatIfPage) change(
 
 // explain names the clients that the window would refuse or, without one, the sunset.
 func (p *whatIfPage) explain(then evidence.Simulation, version string, window *lifecycle.Brownout) {
-	if window == nil {
-		if hit, planned := then.Sunset[version]; planned {
-			p.Hit = &hit
-		}
-	} else {
-		for i, h := range then.Windows {
-			if h.Version == version && same(*window, lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}) {
-				p.Hit = &then.Windows[i]
-			}
-		}
+	hits := then.Windows
+	if sunset, planned := then.Sunset[version]; window == nil && planned {
+		hits = []evidence.Hit{sunset}
 	}
-	if p.Hit != nil {
-		p.Names = p.Hit.Names[:min(maxNamed, len(p.Hit.Names))]
+	for i, h := range hits {
+		is := lifecycle.Brownout{From: h.From, To: h.To, Share: h.Share}
+		if h.Version == version && (h.To.IsZero() || window != nil && same(*window, is)) {
+			p.Hit = &hits[i]
+			p.Names = h.Names[:min(maxNamed, len(h.Names))]
+		}
 	}
 }
 

@@ -3,7 +3,6 @@ package caller_test
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -109,51 +108,6 @@ func TestPositionIsTheSameEverywhere(t *testing.T) {
 	}
 }
 
-// Shares of ten thousand clients come out as stated, within four standard
-// deviations, for every kind of identity.
-func TestPositionsAreEven(t *testing.T) {
-	const clients = 10_000
-	kinds := map[string]func(i int) caller.Identity{
-		"integrators": func(i int) caller.Identity {
-			return caller.From(request(), netip.Addr{}, integrator.ID{28: byte(i >> 24), 29: byte(i >> 16), 30: byte(i >> 8), 31: byte(i)}).Identity()
-		},
-		"origins": func(i int) caller.Identity {
-			return caller.From(request("Origin", fmt.Sprintf("https://app%d.example", i)), netip.Addr{}, noIntegrator).Identity()
-		},
-		"agents": func(i int) caller.Identity {
-			return caller.From(request("User-Agent", "curl/8"), netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1}), noIntegrator).Identity()
-		},
-	}
-	for name, make := range kinds {
-		for _, share := range []float64{0.01, 0.25, 0.5, 0.9} {
-			hit := 0
-			for i := range clients {
-				if make(i).Position("v1") < share {
-					hit++
-				}
-			}
-			want, tolerance := share*clients, 4*math.Sqrt(clients*share*(1-share))
-			if math.Abs(float64(hit)-want) > tolerance {
-				t.Errorf("%s: a share of %v holds %d of %d clients, want %v ± %.0f", name, share, hit, clients, want, tolerance)
-			}
-		}
-	}
-}
-
-func TestPositionIsIndependentOfTheSalt(t *testing.T) {
-	const clients = 10_000
-	both := 0
-	for i := range clients {
-		id := caller.Identity{Kind: caller.Integrator, Text: fmt.Sprint(i)}
-		if id.Position("v1") < 0.5 && id.Position("v3legacy") < 0.5 {
-			both++
-		}
-	}
-	if both < 2_300 || both > 2_700 {
-		t.Errorf("%d of %d clients are in the first half of both versions, want about a quarter", both, clients)
-	}
-}
-
 func FuzzFrom(f *testing.F) {
 	f.Add("https://app.example:443", "curl/8", []byte{203, 0, 113, 1})
 	f.Add("http://[::1]:80", "", []byte("0123456789abcdef"))
@@ -175,4 +129,100 @@ func FuzzFrom(f *testing.F) {
 			}
 		}
 	})
+}
+
+func TestAddress(t *testing.T) {
+	trusted := []string{"10.0.0.0/8", "192.168.7.7", "2001:db8:ffff::/48"}
+	tests := []struct {
+		name    string
+		trusted []string
+		peer    string
+		xff     []string
+		want    string
+	}{
+		{"direct", nil, "203.0.113.9:4711", nil, "203.0.113.9"},
+		{"direct IPv6", nil, "[2001:db8::1]:4711", nil, "2001:db8::1"},
+		{"direct, IPv4 as IPv6", nil, "[::ffff:203.0.113.9]:4711", nil, "203.0.113.9"},
+		{"without trusted proxies, no header is trusted", nil, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"an unknown peer is not trusted", trusted, "203.0.113.9:4711", []string{"198.51.100.1"}, "203.0.113.9"},
+		{"a proxy is", trusted, "10.0.0.1:80", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"a proxy named by address is", trusted, "192.168.7.7:80", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"its neighbour is not", trusted, "192.168.7.8:80", []string{"198.51.100.1"}, "192.168.7.8"},
+		{"a proxy on IPv4 as IPv6 is", trusted, "[::ffff:10.0.0.1]:80", []string{"198.51.100.1"}, "198.51.100.1"},
+		{"what the client wrote is left of what the proxy saw", trusted, "10.0.0.1:80", []string{"1.1.1.1, 10.0.0.9, 198.51.100.1"}, "198.51.100.1"},
+		{"also in a header of its own", trusted, "10.0.0.1:80", []string{"1.1.1.1", "198.51.100.1"}, "198.51.100.1"},
+		{"two proxies", trusted, "10.0.0.1:80", []string{"1.1.1.1, 198.51.100.1, 2001:db8:ffff::5"}, "198.51.100.1"},
+		{"a client cannot pose as a proxy in other notation", trusted, "10.0.0.1:80", []string{"198.51.100.1, ::ffff:203.0.113.9"}, "203.0.113.9"},
+		{"IPv6 client", trusted, "10.0.0.1:80", []string{"2001:db8:1:2:3:4:5:6"}, "2001:db8:1:2:3:4:5:6"},
+		{"with a port", trusted, "10.0.0.1:80", []string{"1.1.1.1:1, 198.51.100.1:5060"}, "198.51.100.1"},
+		{"IPv6 with a port", trusted, "10.0.0.1:80", []string{"[2001:db8:1::1]:5060"}, "2001:db8:1::1"},
+		{"IPv6 in brackets", trusted, "10.0.0.1:80", []string{"[2001:db8:1::1]"}, "2001:db8:1::1"},
+		{"ports on proxies too", trusted, "10.0.0.1:80", []string{"198.51.100.1:5, 10.0.0.7:6"}, "198.51.100.1"},
+		{"the proxy itself asks", trusted, "10.0.0.1:80", nil, "10.0.0.1"},
+		{"a machine inside asks", trusted, "10.0.0.1:80", []string{"10.0.3.4"}, "10.0.3.4"},
+		{"a machine inside asks through two", trusted, "10.0.0.1:80", []string{"10.0.3.4, 10.0.0.2"}, "10.0.3.4"},
+		{"unreadable", trusted, "10.0.0.1:80", []string{"unknown"}, "10.0.0.1"},
+		{"unreadable behind a proxy", trusted, "10.0.0.1:80", []string{"unknown, 10.0.0.2"}, "10.0.0.2"},
+		{"nothing left of the unreadable counts", trusted, "10.0.0.1:80", []string{"198.51.100.1, unknown"}, "10.0.0.1"},
+		{"empty", trusted, "10.0.0.1:80", []string{"", " , "}, "10.0.0.1"},
+		{"unix socket", nil, "@", nil, ""},
+		{"unix socket is no trusted proxy", trusted, "@", []string{"198.51.100.1"}, ""},
+		{"other headers are not read", trusted, "10.0.0.1:80", nil, "10.0.0.1"},
+	}
+	for _, tt := range tests {
+		r := request("X-Real-IP", "6.6.6.6", "True-Client-IP", "6.6.6.6", "Forwarded", "6.6.6.6", "CF-Connecting-IP", "6.6.6.6")
+		r.RemoteAddr = tt.peer
+		r.Header["X-Forwarded-For"] = tt.xff
+		want, _ := netip.ParseAddr(tt.want)
+		if got := mustProxies(t, tt.trusted...).Address(r); got != want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, want)
+		}
+	}
+}
+
+// Whatever a trusted proxy forwards, there is a client, and the header cannot
+// make it an untrusted peer.
+func FuzzForwardedFor(f *testing.F) {
+	for _, s := range []string{"", "unknown", "1.2.3.4", "1.2.3.4:5, 10.0.0.1", "[::1]:80", "fe80::1%eth0", ",,", "::ffff:10.0.0.1", "[", "]", "[]:"} {
+		f.Add(s)
+	}
+	proxies := mustProxies(f, "10.0.0.0/8")
+	f.Fuzz(func(t *testing.T, xff string) {
+		for peer, trusted := range map[string]bool{"10.0.0.1:80": true, "203.0.113.9:80": false} {
+			r := request("X-Forwarded-For", xff)
+			r.RemoteAddr = peer
+			ip := proxies.Address(r)
+			if !ip.IsValid() || ip.Is4In6() || ip.Zone() != "" {
+				t.Errorf("peer %s: got %v, want a plain address", peer, ip)
+			}
+			if !trusted && ip.String() != "203.0.113.9" {
+				t.Errorf("an untrusted peer made itself %v", ip)
+			}
+		}
+	})
+}
+
+func mustProxies(t testing.TB, texts ...string) caller.Proxies {
+	t.Helper()
+	proxies, err := caller.Config{TrustedProxies: texts}.Proxies()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return proxies
+}
+
+func TestProxies(t *testing.T) {
+	got := mustProxies(t, "10.0.0.5", " 10.1.2.3/16 ", "2001:db8::7", "::ffff:192.0.2.0/120", "::ffff:192.0.2.9")
+	const want = "[10.0.0.5/32 10.1.0.0/16 2001:db8::7/128 192.0.2.0/24 192.0.2.9/32]"
+	if fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	bad := []string{"10.0.0.0/33", "proxy.example", "", "0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96", "fe80::1%eth0", "10.0.0.1:80"}
+	err := caller.Config{TrustedProxies: append([]string{"10.0.0.1"}, bad...)}.Validate()
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	for i := range bad {
+		if len(lines) != len(bad) || !strings.HasPrefix(lines[i], "TRUSTED_PROXIES: \""+bad[i]+"\"") {
+			t.Fatalf("got %q, want a problem of each of %q", lines, bad)
+		}
+	}
 }

@@ -2,7 +2,6 @@ package caller_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -81,34 +80,19 @@ func TestClientsAreRecognised(t *testing.T) {
 		"nobody":                  {[]string{"User-Agent", "okhttp3/4"}, "198.51.100.1", integrator.ID{31: 1}, ""},
 		"nothing said":            {nil, "", noIntegrator, ""},
 	} {
-		t.Run(title, func(t *testing.T) {
-			addr, _ := netip.ParseAddr(tt.addr)
-			r := request(tt.headers...)
-			c := caller.From(r, addr, tt.integrator)
-			anonymous := c.Identity()
-			if !clients.Recognise(&c, r.Header) {
-				t.Error("its key is refused")
-			}
-			if name(c) != tt.want || c.Proven() != (tt.want == "by key") {
-				t.Fatalf("got %q, proven %v, want %q", name(c), c.Proven(), tt.want)
-			}
-			want := caller.Identity{Kind: caller.Known, Text: tt.want}
-			if tt.want == "" {
-				want = anonymous
-			}
-			if got := c.Identity(); got != want || tt.want != "" && got.String() != "client "+tt.want {
-				t.Errorf("got identity %q, want %q", got, want)
-			}
-			for _, known := range clients.All() {
-				p, err := caller.ParsePattern("client:" + known.Name)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if p.Matches(c) != (known.Name == tt.want) {
-					t.Errorf("%s: matches %v", p, p.Matches(c))
-				}
-			}
-		})
+		addr, _ := netip.ParseAddr(tt.addr)
+		r := request(tt.headers...)
+		c := caller.From(r, addr, tt.integrator)
+		want := c.Identity().String()
+		if tt.want != "" {
+			want = "client " + tt.want
+		}
+		if known := clients.Recognise(&c, r.Header); !known || name(c) != tt.want || c.Proven() != (tt.want == "by key") {
+			t.Errorf("%s: got %q, proven %v, want %q", title, name(c), c.Proven(), tt.want)
+		}
+		if got := c.Identity().String(); got != want {
+			t.Errorf("%s: got identity %q, want %q", title, got, want)
+		}
 	}
 }
 
@@ -153,45 +137,6 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-func TestNewKeysAreWellFormed(t *testing.T) {
-	seen := map[string]bool{}
-	for range 100 {
-		key, hash := caller.NewKey()
-		if len(key) != 46 || !strings.HasPrefix(key, "qg_") || strings.Trim(key[3:], "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			t.Errorf("got key %q", key)
-		}
-		if len(hash) != len("sha256:")+64 || seen[key] {
-			t.Errorf("got hash %q, or a key twice", hash)
-		}
-		seen[key] = true
-	}
-}
-
-func TestFindAndAll(t *testing.T) {
-	_, hash := caller.NewKey()
-	clients := read(t, `{"clients": [
-		{"name": "Zeta", "contact": "ops@zeta.example", "notes": "größer als Alpha", "match": ["`+wallet+`", "agent:zeta"], "keys": ["`+hash+`"], "perMinute": 1000},
-		{"name": "Alpha", "match": null, "perMinute": null}
-	]}`)
-	got, err := json.Marshal(clients.All())
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := `[{"name":"Zeta","contact":"ops@zeta.example","notes":"größer als Alpha","match":["` + word + `","agent:zeta"],"keys":1,"perMinute":1000},{"name":"Alpha","match":[],"keys":0}]`
-	if string(got) != want {
-		t.Errorf("got  %s\nwant %s", got, want)
-	}
-	if text := fmt.Sprintf("%+v", clients.All()); strings.Contains(text, hash[7:20]) {
-		t.Errorf("a hash is in %s", text)
-	}
-	if c, ok := clients.Find("Zeta"); !ok || c.Contact != "ops@zeta.example" {
-		t.Errorf("got %+v, %v", c, ok)
-	}
-	if c, ok := clients.Find("zeta"); ok {
-		t.Errorf("got %+v for another name", c)
-	}
-}
-
 // TestClientsFileReportsEveryFault lists every fault of a file at once, each with its place, and
 // never a key or a hash.
 func TestClientsFileReportsEveryFault(t *testing.T) {
@@ -204,7 +149,9 @@ func TestClientsFileReportsEveryFault(t *testing.T) {
 		{"name": "` + key + `", "keys": ["` + key + `", ""]},
 		{"name": "tab\t", "match": ["client:", "client: x"]},
 		{"name": " space"},
-		{"name": "ünicode", "contact": 7, "key": [], "keys": "` + hash + `", "perMinute": 1.5}
+		{"name": "ünicode", "contact": 7, "key": [], "keys": "` + hash + `", "perMinute": 1.5},
+		{"name": "A", "notified": "1 December 2026", "moved": {}},
+		{"name": "B", "moved": {"on": "` + key + `", "why": "two\nlines"}}
 	]}`
 	_, err := caller.NewClients(write(t, "", text), quiet)
 	if err == nil {
@@ -240,6 +187,11 @@ func TestClientsFileReportsEveryFault(t *testing.T) {
 		"clients[7].key: unknown field",
 		"clients[7].keys: got string, want array",
 		"clients[7].perMinute: got number 1.5, want whole number",
+		"clients[8].notified: not a day; write it like 2027-01-05",
+		"clients[8].moved.on: missing",
+		"clients[8].moved.why: missing",
+		"clients[9].moved.on: not a day",
+		"clients[9].moved.why: must be one line",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing from:\n%s", want, got)
@@ -276,8 +228,8 @@ func TestBadClientsFilesAreRefused(t *testing.T) {
 	}
 }
 
-// TestChangedClientsFileIsReadAgain changes the file under running Clients. The log says by name what
-// changed, and nothing that is secret.
+// TestChangedClientsFileIsReadAgain changes the file under running Clients. The log says
+// by name what changed, and nothing that is secret. A bad file changes nothing.
 func TestChangedClientsFileIsReadAgain(t *testing.T) {
 	key, hash := caller.NewKey()
 	next, nextHash := caller.NewKey()
@@ -287,71 +239,62 @@ func TestChangedClientsFileIsReadAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	knows := func(key string) bool {
-		c := caller.Caller{}
-		return clients.Recognise(&c, http.Header{"Api-Key": {key}}) && c.Proven()
-	}
-	wantLog := func(text string, n int) {
-		t.Helper()
-		if got := j.Count(text); got != n {
-			t.Errorf("got %d lines with %s, want %d:\n%s", got, text, n, j.String())
+	good := `{"clients": [{"name": "Acme", "keys": ["` + nextHash + `"]}, {"name": "New"}]}`
+	for _, step := range []struct {
+		text    string
+		refused bool
+		proves  string // the key that is known then
+		logged  string
+	}{
+		{good, false, next, `"clients":2,"added":["New"],"removed":["Old"],"changed":["Acme"]`},
+		{`{"clients": [{"name": "Acme", "keys": ["` + key + `"]}, {"name": ""}]}`, true, next, "clients[0].keys[0]: this is a key"},
+		{good, false, next, "the clients file is valid and in use"},
+		{`{"clients": []}`, false, "", `"clients":0,"added":null,"removed":["Acme","New"],"changed":null`},
+	} {
+		write(t, file, step.text)
+		clients.Reload()
+		for _, key := range []string{key, next} {
+			c := caller.Caller{}
+			clients.Recognise(&c, http.Header{"Api-Key": {key}})
+			if c.Proven() != (key == step.proves) {
+				t.Errorf("%s: a key proves %v", step.text, c.Proven())
+			}
+		}
+		if clients.Refused() != step.refused || j.Count(step.logged) != 1 {
+			t.Errorf("%s: refused %v, and the log\n%s", step.text, clients.Refused(), j.String())
 		}
 	}
-	clients.Poll()
-	wantLog(`"msg":"known clients","file":`, 1)
-	wantLog("changed", 0)
-	clients.Reload()
-	wantLog("the clients file is valid and in use", 1)
-
-	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+nextHash+`"]}, {"name": "New"}]}`)
-	clients.Poll()
-	if knows(key) || !knows(next) {
-		t.Error("the key is not replaced")
-	}
-	wantLog(`"clients":2,"added":["New"],"removed":["Old"],"changed":["Acme"]`, 1)
-	if clients.Refused() {
-		t.Error("a good file counts as refused")
-	}
-
-	write(t, file, `{"clients": [{"name": "Acme", "keys": ["`+key+`"]}, {"name": ""}]}`)
-	clients.Poll()
-	clients.Poll()
-	wantLog("clients file refused; the last valid one stays in use", 1)
-	if !clients.Refused() {
-		t.Error("nobody would hear that the file is refused")
-	}
-	wantLog("clients[0].keys[0]: this is a key", 1)
-	wantLog("clients[1].name: missing", 1)
-	if err := os.Remove(file); err != nil {
-		t.Fatal(err)
-	}
-	clients.Poll()
-	wantLog("the clients file is gone", 1)
-	if !knows(next) || len(clients.All()) != 2 {
-		t.Error("the last good file does not count any more")
-	}
-
-	write(t, file, `{"clients": []}`)
-	clients.Reload()
-	if knows(next) || len(clients.All()) != 0 {
-		t.Error("the clients are still known")
-	}
 	for _, secret := range []string{key[3:20], next[3:20], hash[7:30], nextHash[7:30]} {
-		wantLog(secret, 0)
+		if j.Count(secret) != 0 {
+			t.Errorf("a secret is in the log:\n%s", j.String())
+		}
 	}
 }
 
-// What the operator wrote down about a client is found under every name that a call of
-// it can have been recorded by.
-func TestRecordedNamesAreFound(t *testing.T) {
+// TestFind: clients are found by their names, and under every name that a call of theirs
+// can have been recorded by. What is shown of them has no hash.
+func TestFind(t *testing.T) {
+	_, hash := caller.NewKey()
 	clients := read(t, `{"clients": [
-		{"name": "Harbour", "match": ["`+checksum+`", "origin:https://harbour.example", "agent:harbour"], "notified": "2026-12-01",
-		 "moved": {"on": "2027-01-05", "why": "they wrote so"}},
-		{"name": "Quiet", "match": ["203.0.113.0/24"]}
+		{"name": "Harbour", "contact": "ops@harbour.example", "notes": "größer", "keys": ["`+hash+`"], "perMinute": 1000,
+		 "match": ["`+checksum+`", "origin:https://harbour.example", "agent:harbour"],
+		 "notified": "2026-12-01", "moved": {"on": "2027-01-05", "why": "they wrote so"}},
+		{"name": "Quiet", "match": null, "perMinute": null}, {"name": "Near", "match": ["203.0.113.0/24"]}
 	]}`)
+	got, err := json.Marshal(clients.All()[:2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `[{"name":"Harbour","contact":"ops@harbour.example","notes":"größer","match":["` + word +
+		`","origin:https://harbour.example","agent:harbour"],"keys":1,"perMinute":1000,"notified":"2026-12-01",` +
+		`"moved":{"on":"2027-01-05","why":"they wrote so"}},{"name":"Quiet","match":[],"keys":0}]`
+	if string(got) != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
 	for recorded, want := range map[string]string{
-		"client Harbour": "Harbour", "integrator " + partner.String(): "Harbour", "origin https://harbour.example": "Harbour", "agent harbour #5f1c": "Harbour",
-		"client Quiet": "Quiet", "client Gone": "", "agent harbour-2 #5f1c": "", "network #5f1c": "", "": "", "integrator 0x": "",
+		"client Harbour": "Harbour", "integrator " + partner.String(): "Harbour", "origin https://harbour.example": "Harbour",
+		"agent harbour #5f1c": "Harbour", "client Near": "Near", "client Gone": "", "client harbour": "",
+		"agent harbour-2 #5f1c": "", "network #5f1c": "", "": "", "integrator 0x": "",
 	} {
 		got, known := clients.FindRecorded(recorded)
 		if got.Name != want || known != (want != "") {
@@ -359,38 +302,142 @@ func TestRecordedNamesAreFound(t *testing.T) {
 		}
 	}
 	harbour, _ := clients.Find("Harbour")
-	if harbour.Notified.String() != "2026-12-01" || harbour.Moved.Why != "they wrote so" {
-		t.Errorf("got %+v, want what the file has", harbour)
-	}
 	for at, want := range map[string]bool{"2027-01-05T23:59:59Z": true, "2027-01-06T00:00:00Z": false, "2026-12-24T00:00:00Z": true} {
 		last, _ := time.Parse(time.RFC3339, at)
 		if got := harbour.Moved.Holds(last); got != want {
 			t.Errorf("last call %s: the mark holds: %v, want %v", at, got, want)
 		}
 	}
-	if quiet, _ := clients.Find("Quiet"); quiet.Notified != 0 || quiet.Moved.Holds(time.Time{}) {
-		t.Errorf("got %+v, want no marks", quiet)
+	quiet, known := clients.Find("Quiet")
+	_, otherCase := clients.Find("quiet")
+	if !known || otherCase || quiet.Notified != 0 || quiet.Moved.Holds(time.Time{}) {
+		t.Errorf("got %+v and %t, want no marks", quiet, otherCase)
 	}
 }
 
-func TestBadMarksAreReported(t *testing.T) {
-	key, _ := caller.NewKey()
-	_, err := caller.NewClients(write(t, "", `{"clients": [
-		{"name": "A", "notified": "1 December 2026"}, {"name": "B", "moved": {"on": "`+key+`", "why": "told us"}}, {"name": "C", "moved": {}},
-		{"name": "D", "moved": {"on": "2027-01-05", "why": "two\nlines"}}
-	]}`), quiet)
-	if err == nil {
-		t.Fatal("got no error")
-	}
-	for _, want := range []string{
-		"clients[0].notified: not a day; write it like 2027-01-05", "clients[1].moved.on: not a day", "clients[2].moved.on: missing", "clients[2].moved.why: missing",
-		"clients[3].moved.why: must be one line",
+func FuzzKeyHeader(f *testing.F) {
+	key, hash := caller.NewKey()
+	clients := read(f, `{"clients": [{"name": "Acme", "keys": ["`+hash+`"]}]}`)
+	f.Add(key)
+	f.Add("")
+	f.Add(strings.Repeat("A", 46))
+	f.Fuzz(func(t *testing.T, sent string) {
+		c := caller.Caller{}
+		if got := clients.Recognise(&c, http.Header{"Api-Key": {sent}}); got != (sent == key) || got != c.Proven() {
+			t.Errorf("%q: got %v", sent, got)
+		}
+	})
+}
+
+func TestPatternMatches(t *testing.T) {
+	known := caller.From(request("Origin", "https://Partner.example", "User-Agent", "OkHttp/4.12"), netip.MustParseAddr("::ffff:203.0.113.9"), partner)
+	known.Known = &caller.Client{Name: "Acme Wallet"}
+	unknown := caller.From(request(), netip.Addr{}, noIntegrator)
+	for text, want := range map[string]bool{
+		wallet:                                true,
+		checksum:                              true,
+		word:                                  true,
+		"0x" + strings.Repeat("1", 40):        false,
+		"203.0.113.0/24":                      true,
+		"203.0.113.9/32":                      true,
+		"203.0.112.0/24":                      false,
+		"2001:db8::/32":                       false,
+		"origin:https://partner.example":      true,
+		"origin:https://partner.example:443":  true,
+		"origin:http://partner.example":       false,
+		"origin:https://evilpartner.example":  false,
+		"origin:https://partner.example.evil": false,
+		"agent:okhttp":                        true,
+		"agent:OKHTTP":                        true,
+		"agent:okhttp3":                       false,
+		"client:Acme Wallet":                  true,
+		"client:Acme":                         false,
+		"client:acme wallet":                  false,
 	} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got %q, want %q in it", err, want)
+		p, err := caller.ParsePattern(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got := p.Matches(known); got != want {
+			t.Errorf("%s: got %t, want %t", text, got, want)
+		}
+		if p.Matches(unknown) {
+			t.Errorf("%s: matches a caller who said nothing", text)
 		}
 	}
-	if strings.Contains(err.Error(), key) {
-		t.Error("the error repeats a key")
+}
+
+func TestPatternRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                  "none of",
+		"partner":                           "none of",
+		strings.Repeat("p", 5_000):          "none of",
+		"0x12":                              "wallet address",
+		"0X" + wallet[2:]:                   "none of",
+		"203.0.113.9":                       "write 203.0.113.9/32",
+		"2001:db8::1":                       "write 2001:db8::1/128",
+		"203.0.113.9/24":                    "write 203.0.113.0/24",
+		"203.0.113.0/33":                    "none of",
+		"::ffff:203.0.113.0/120":            "write it as IPv4",
+		"origin:partner.example":            "without a path",
+		"origin:https://p.example/path":     "without a path",
+		"origin:":                           "without a path",
+		"https://partner.example":           "none of",
+		"agent:":                            "like agent:okhttp",
+		"agent:okhttp/4":                    "like agent:okhttp",
+		"agent:" + strings.Repeat("a", 33):  "like agent:okhttp",
+		"client:":                           "the name of the client: missing",
+		"client:" + strings.Repeat("a", 65): "1 to 64 printable",
+		"qg_0123456789":                     "this is a key",
+	} {
+		_, err := caller.ParsePattern(text)
+		if err == nil {
+			t.Errorf("%.60q: accepted", text)
+			continue
+		}
+		if !strings.Contains(err.Error(), want) || len(err.Error()) > 400 {
+			t.Errorf("%.60q: got %.400q, want something short about %q", text, err, want)
+		}
+	}
+}
+
+// TestPatternAgreesWithRecordedNames: where a name tells whether a pattern matches,
+// that is what the pattern does with every caller of that name.
+func TestPatternAgreesWithRecordedNames(t *testing.T) {
+	var callers []caller.Caller
+	for _, known := range []*caller.Client{nil, {Name: "Acme"}, {Name: "Other"}} {
+		for _, id := range []integrator.ID{{}, partner} {
+			for _, origin := range []string{"", "https://a.example", "https://b.example"} {
+				for _, agent := range []string{"curl", "okhttp"} {
+					for _, addr := range []string{"203.0.113.7", "198.51.100.7"} {
+						callers = append(callers, caller.Caller{Known: known, Integrator: id, Origin: origin, Agent: agent,
+							Addr: netip.MustParseAddr(addr)})
+					}
+				}
+			}
+		}
+	}
+	for _, text := range []string{word, "origin:https://a.example", "203.0.113.0/24", "agent:curl", "client:Acme"} {
+		p, err := caller.ParsePattern(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		decided := 0
+		for _, c := range callers {
+			name := c.Identity().String()
+			yes, no := p.MatchesRecorded(name, true), p.MatchesRecorded(name, false)
+			if yes == no { // whatever it was before
+				decided++
+				if yes != p.Matches(c) {
+					t.Errorf("%s: got %t for the name %q, and %t for a caller of it", text, yes, name, p.Matches(c))
+				}
+			} else if no {
+				t.Errorf("%s: %q is the opposite of what it was before", text, name)
+			}
+		}
+		if decided == 0 != p.IsNetwork() {
+			t.Errorf("%s: decides for %d callers", text, decided)
+		}
 	}
 }

@@ -25,6 +25,3 @@ func TestTheWholeHashIsCompared(t *testing.T) {
 		}
 	}
 }
-
-// Poll reads the file if it has changed, as Run does every few seconds.
-func (c *Clients) Poll() { c.watch.Poll(false) }

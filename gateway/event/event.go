@@ -1,6 +1,5 @@
-// Package event is what the front door tells about each answered request. Access
-// log, metrics and usage observe it. It imports neither the front door nor any of
-// its observers.
+// Package event describes answered requests, for the access log, metrics and usage. It
+// imports neither the gateway nor any of its observers.
 package event
 
 import (
@@ -22,7 +21,7 @@ type Event struct {
 	Route     string     // the path as mounted, never as the client wrote it; empty where no route took the request
 	Quotes    bool       // the route is one that quotes
 	Free      bool       // the route stays when the version is retired
-	Status    int        // 0 where nothing was written, which net/http sends as 200
+	Status    int        // 0 if nothing was written, which net/http sends as 200
 	Code      fault.Code // empty for a success
 	Rehearsal bool       // the client asked for a rehearsal of a later stage
 	Exempt    bool       // no brownout of the plan refuses the caller

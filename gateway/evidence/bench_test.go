@@ -5,10 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
-	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -18,13 +15,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
-
-// processor is the processor time that this process has taken.
-func processor() time.Duration {
-	var u syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u) // cannot fail
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
 
 func databases(b *testing.B) map[string]func() store.Config {
 	return map[string]func() store.Config{
@@ -72,53 +62,7 @@ func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
 	return r
 }
 
-// resident is the memory of this process, SQLite's included.
-func resident() int64 {
-	text, _ := os.ReadFile("/proc/self/statm") // empty where there is none
-	var all, pages int64
-	_, _ = fmt.Sscan(string(text), &all, &pages)
-	return pages * int64(os.Getpagesize())
-}
-
-// grown is how much the memory grows at most while something is done.
-func grown(do func()) int64 {
-	debug.FreeOSMemory()
-	before := resident()
-	var most atomic.Int64
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-stop:
-				return
-			case <-time.After(50 * time.Millisecond): // more often takes time that is measured
-				most.Store(max(most.Load(), resident()-before))
-			}
-		}
-	}()
-	do()
-	close(stop)
-	<-done
-	return most.Load()
-}
-
-// benchPlan has a window for half of the clients of v1.
-func benchPlan(b *testing.B, from time.Time) *lifecycle.Plan {
-	b.Helper()
-	p, err := lifecycle.Parse([]byte(fmt.Sprintf(`{"versions": {"v1": {
-		"deprecated": "2026-01-01T00:00:00Z", "sunset": %q, "successor": "/v3/swap/quote", "docs": "https://example.org/m",
-		"brownouts": [{"from": %q, "to": %q, "share": 0.5}], "exempt": ["origin:https://wallet-1.example"]}}}`,
-		from.AddDate(0, 0, 30).Format(time.RFC3339), from.Format(time.RFC3339), from.Add(2*time.Hour).Format(time.RFC3339),
-	)), []string{"v3", "v1"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	return p
-}
-
-// BenchmarkPages measures what pages ask, once. Set USAGE_BENCH to the numbers of
-// clients. The time of a processor is that of this process and of PostgreSQL's.
+// BenchmarkPages measures what pages ask. Set USAGE_BENCH to the numbers of clients.
 func BenchmarkPages(b *testing.B) {
 	for _, clients := range strings.Fields(os.Getenv("USAGE_BENCH") + " 1000") {
 		n := 0
@@ -126,76 +70,61 @@ func BenchmarkPages(b *testing.B) {
 			b.Fatal(err)
 		}
 		for kind, cfg := range databases(b) {
-			b.Run(kind+"/"+clients, func(b *testing.B) { measurePages(b, cfg(), n) })
+			b.Run(kind+"/"+clients, func(b *testing.B) {
+				r := lived(b, cfg(), n)
+				for _, question := range questions(b, r) {
+					b.Run(question.name, func(b *testing.B) {
+						b.ReportAllocs()
+						for b.Loop() {
+							r.Changed() // so that nothing is shown again
+							if err := question.ask(); err != nil {
+								b.Fatal(err)
+							}
+						}
+					})
+				}
+			})
 		}
-	}
-}
-
-func measurePages(b *testing.B, c store.Config, clients int) {
-	r := lived(b, c, clients)
-	server := func() time.Duration { return 0 }
-	if r.DB.Shared {
-		server = postgres.Shared(b).Processor
-	}
-	steps := questions(b, r)
-	for b.Loop() {
-		for _, step := range steps {
-			begun, own, theirs := time.Now(), processor(), server()
-			most := grown(step.ask)
-			own, theirs = processor()-own, server()-theirs
-			b.Logf("%s: %s, %s of a processor and %s of the server's, %d MiB", step.name,
-				time.Since(begun).Round(time.Millisecond), own.Round(time.Millisecond), theirs, most>>20)
-			b.ReportMetric(float64((own + theirs).Milliseconds()), step.name+"-cpu-ms")
-			b.ReportMetric(float64(most)/(1<<20), step.name+"-MiB")
-		}
-	}
-	if info, err := os.Stat(c.DB); err == nil {
-		b.ReportMetric(float64(info.Size())/1e6, "MB")
 	}
 }
 
 // question is what a page, a gate or the writer asks.
 type question struct {
 	name string
-	ask  func()
+	ask  func() error
 }
 
 func questions(b *testing.B, r *recorded.Rig) []question {
 	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
-	p := benchPlan(b, window)
+	p := plan(b, window, window.Add(2*time.Hour), 0.5, `"origin:https://wallet-1.example"`)
 	chosen := evidence.Query{Version: "v1", Moved: "no", Window: window.Format(time.RFC3339)}
 	if err := chosen.Choose(p); err != nil {
 		b.Fatal(err)
 	}
-	read := func(q evidence.Query) func() {
-		return func() {
-			if _, err := r.Recorder.Report(b.Context(), q); err != nil {
-				b.Error(err)
-			}
+	read := func(q evidence.Query) func() error {
+		return func() error {
+			_, err := r.Recorder.Report(b.Context(), q)
+			return err
 		}
 	}
-	gate := func() { r.Evidence(b, "v1", 35) }
 	return []question{
 		{"overview", read(evidence.Query{Old: "yes", Per: 30})},
-		{"overview-again", read(evidence.Query{Old: "yes", Per: 30})},
-		{"clients", read(evidence.Query{Version: "v1"})},
 		{"last-page", read(evidence.Query{Sort: "last", Page: 1_000_000})},
 		{"search", read(evidence.Query{Old: "yes", Search: "wallet-77"})},
-		{"search-none", read(evidence.Query{Old: "yes", Search: "nobody of this name"})},
 		{"one-client", read(evidence.Query{Client: "origin https://wallet-7.example"})},
 		{"window", read(chosen)},
-		{"csv", func() {
-			if err := r.WriteCSV(b.Context(), evidence.Query{}, io.Discard); err != nil {
-				b.Error(err)
-			}
+		{"csv", func() error { return r.WriteCSV(b.Context(), evidence.Query{}, io.Discard) }},
+		{"what-if", func() error {
+			_, err := r.Simulate(b.Context(), p)
+			return err
 		}},
-		{"what-if", func() {
-			if _, err := r.Simulate(b.Context(), p); err != nil {
-				b.Error(err)
-			}
+		{"gate", func() error {
+			_, err := r.Recorder.Evidence("v1", lifecycle.Gate{Days: 35}, window)
+			return err
 		}},
-		{"gate", gate},
-		{"gate-again", gate},
-		{"idle-write", func() { r.Flush(b) }},
+		{"idle-write", func() error {
+			r.Flush(b)
+			return nil
+		}},
 	}
 }

@@ -1,13 +1,13 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/safego"
@@ -53,21 +53,15 @@ type Sum struct {
 	Calls90 uint64 `json:"calls90"`
 }
 
-func (s *Sum) add(other Sum) {
-	s.Calls7 += other.Calls7
-	s.Calls30 += other.Calls30
-	s.Calls90 += other.Calls90
-}
-
-// HasMoved reports whether the client has moved: its calls show it, or the operator
-// says so.
-func (c *Client) HasMoved() bool { return !c.Moved.IsZero() || c.Marked != nil }
-
 // DayCount is how many calls there were on a day.
 type DayCount struct {
 	Day   Day    `json:"day"`
 	Calls uint64 `json:"calls"`
 }
+
+// HasMoved reports whether the client has moved: its calls show it, or the operator
+// says so.
+func (c *Client) HasMoved() bool { return !c.Moved.IsZero() || c.Marked != nil }
 
 // Name is the client's name without the kind of its identity, if it is known.
 func (c *Client) Name() string { return strings.TrimPrefix(c.Client, "client ") }
@@ -77,49 +71,21 @@ func (c *Client) Subject() lifecycle.Subject {
 	return lifecycle.Recorded(c.Client, c.Position, c.Exempt)
 }
 
-// usage is what is known of a client of a version. There may be many.
+// usage is a client of a version, without its days, and what is not shown of it.
 type usage struct {
-	id                   int64
-	version              int // its place among the versions
-	name, kind, software string
-	first                int64
-	last, lastServed     int64 // 0: none
-	lastDay, lastProven  int64 // days; 0: none
-	sum                  Sum
-	served, proven       int64 // calls
-	failed               bool
-	position             float64
-	exempt               bool
-	foundDay             int64          // the day on which there last were findings
-	findings             []FindingCount // of that day, the worst first
-
-	written *caller.Client // what the operator has written down; nil: nothing
-	moved   int64          // when the current version last served it, since its last call; 0: it has not
-	failing bool           // it has come to the current version, not before its last call, and only got errors
+	Client
+	id         int64
+	place      int    // of its version among the versions
+	current    bool   // it is a client of the current version
+	kind       string // of its name
+	listed     bool   // in CLIENTS_FILE
+	last       int64  // the last call; 0: it only got errors
+	lastServed int64  // 0: never
+	lastDay    int64  // with calls or errors
+	lastProven int64  // the last day with a key; 0: none
+	onlyErrors bool   // it was never served, because of errors of its own
+	failing    bool   // it called the current version since its last call here, and only got errors
 }
-
-// errs reports whether a client only gets errors.
-func (u *usage) errs() bool { return u.served == 0 && u.failed }
-
-// marked reports whether the operator has marked it as moved, and no call with its key
-// since that day says otherwise.
-func (u *usage) marked() bool {
-	return u.written != nil && u.written.Moved.Holds(unix(u.lastProven*day))
-}
-
-func (u *usage) hasMoved() bool { return u.moved != 0 || u.marked() }
-
-func (u *usage) known() bool { return u.kind == string(caller.Known) }
-
-// worst is the worst finding; empty if nothing was compared.
-func (u *usage) worst() event.Outcome {
-	if len(u.findings) == 0 {
-		return ""
-	}
-	return u.findings[0].Outcome
-}
-
-func (u *usage) subject() lifecycle.Subject { return lifecycle.Recorded(u.name, u.position, u.exempt) }
 
 // reading is what pages show, as it was read once.
 type reading struct {
@@ -128,8 +94,8 @@ type reading struct {
 	versions []Version // with their curves
 	all      []*usage  // the clients of 90 days: known ones first, then those with the most calls
 	changes  int64     // of the reader, at the time
-	ended    time.Time
-	took     time.Duration
+	slow     bool      // it is used until its time is over, even if counts were written since
+	until    time.Time
 }
 
 const (
@@ -140,176 +106,145 @@ const (
 // read reads all clients of 90 days, and the numbers of all versions, unless that was
 // done just now.
 func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
-	r.mu.Lock()
-	kept := r.kept
-	r.mu.Unlock()
-	if kept != nil && kept.at.Unix()/day == at.Unix()/day && r.fresh(kept) {
+	if kept := r.kept.Load(); kept != nil && kept.at.Unix()/day == at.Unix()/day && r.fresh(kept) {
 		return kept, nil
 	}
 	began := time.Now()
 	read := &reading{at: at, changes: r.changes.Load()}
 	read.stats = r.ReadStats(db, at, nil)
 	read.versions = r.readCurves(db, at)
-	for version := range r.Versions {
-		r.readVersion(db, version, at, read)
+	for place := range r.Versions {
+		r.readClients(db, place, at, read)
 	}
 	if db.Err != nil {
 		return nil, db.Err
 	}
-	r.complete(read.all)
+	read.findMoved()
 	slices.SortFunc(read.all, orders[""])
 	r.summarise(read)
-	read.ended = time.Now()
-	read.took = read.ended.Sub(began)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.kept = read
-	safego.After(max(keepReading, 10*read.took), r.Log, "forgetting a reading", func() { r.forget(read) })
+	took := time.Since(began)
+	read.slow = took > r.Slow
+	keep := max(keepReading, 10*took)
+	read.until = time.Now().Add(keep)
+	r.kept.Store(read)
+	// A reading of many clients is large: it is not kept longer than it is used.
+	safego.After(keep, r.Log, "forgetting a reading", func() { r.kept.CompareAndSwap(read, nil) })
 	return read, nil
 }
 
 func (r *Reader) fresh(kept *reading) bool {
-	age := time.Since(kept.ended)
-	return kept.changes == r.changes.Load() && age < keepReading || kept.took > r.Slow && age < 10*kept.took
+	return time.Now().Before(kept.until) && (kept.slow || kept.changes == r.changes.Load())
 }
 
-// forget gives the memory of a reading back.
-func (r *Reader) forget(old *reading) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.kept == old {
-		r.kept = nil
-	}
-}
-
-// readVersion reads the clients of a version. What few of them have is read apart, which
-// takes less time.
-func (r *Reader) readVersion(db *store.Session, version int, at time.Time, into *reading) {
-	name, from := r.Versions[version], len(into.all)
-	place := map[int64]*usage{}
+// readClients reads the clients of a version.
+func (r *Reader) readClients(db *store.Session, place int, at time.Time, into *reading) {
+	version := r.Versions[place]
+	byID := map[int64]*usage{}
 	var u usage
-	var exempt int64
+	var first, served, failed, exempt int64
 	// The plus, which PostgreSQL is not given, keeps SQLite from looking up every row by its day.
 	db.Each(`select u.client, c.name, c.kind, c.software, c.first_seen, u.calls7, u.calls30, u.calls90,
-		u.served, u.last, u.day, d.position, d.exempt
-		from (select client, max(day) as day, max(last) as last, cast(sum(served) as bigint) as served,
+		u.served, u.failed, u.proven, u.last, u.last_served, u.last_proven, u.day, d.position, d.exempt
+		from (select client, max(day) as day, max(last) as last,
+			max(case when served > 0 then last else 0 end) as last_served,
+			max(case when proven > 0 then day else 0 end) as last_proven,
+			cast(sum(served) as bigint) as served, cast(sum(failed) as bigint) as failed,
+			cast(sum(proven) as bigint) as proven,
 			cast(sum(case when day >= $1 then served + brownout + retired else 0 end) as bigint) as calls7,
 			cast(sum(case when day >= $2 then served + brownout + retired else 0 end) as bigint) as calls30,
 			cast(sum(served + brownout + retired) as bigint) as calls90
 			from quotegate_days where version = $3 and +day >= $4 and +day <= $5 group by client) as u
 		join quotegate_clients as c on c.id = u.client
 		join quotegate_days as d on d.version = $3 and d.client = u.client and d.day = u.day`,
-		[]any{store.FirstDay(at, 7), store.FirstDay(at, 30), name,
+		[]any{store.FirstDay(at, 7), store.FirstDay(at, 30), version,
 			store.FirstDay(at, store.ReportDays), at.Unix() / day},
-		[]any{&u.id, &u.name, &u.kind, &u.software, &u.first, &u.sum.Calls7, &u.sum.Calls30, &u.sum.Calls90,
-			&u.served, &u.last, &u.lastDay, &u.position, &exempt}, func() {
+		[]any{&u.id, &u.Client.Client, &u.kind, &u.Software, &first, &u.Calls7, &u.Calls30, &u.Calls90,
+			&served, &failed, &u.Proven, &u.last, &u.lastServed, &u.lastProven, &u.lastDay, &u.Position, &exempt},
+		func() {
 			one := u
-			one.version = version
-			one.exempt = exempt == 1
+			one.Version = version
+			one.place = place
+			one.current = version == r.Current
+			one.Known = u.kind == string(caller.Known)
+			one.Address = u.kind == string(caller.Agent)
+			one.FirstSeen = unix(first)
+			one.LastSeen = unix(cmp.Or(u.last, u.lastDay*day))
+			one.Exempt = exempt == 1
+			one.onlyErrors = served == 0 && failed > 0
+			r.addContact(&one)
 			into.all = append(into.all, &one)
-			place[u.id] = &one
+			byID[u.id] = &one
 		})
-	all := into.all[from:]
-	readFailed(db, name, all, place)
-	readProven(db, name, place)
-	if name == r.Current {
-		readServed(db, name, all, place)
-		return
-	}
-	readFindings(db, name, place)
-	for _, u := range all {
-		u.findings = slices.DeleteFunc(u.findings, func(f FindingCount) bool { return f.day < u.foundDay })
-		slices.SortFunc(u.findings, worstFirst)
-		for i := range u.findings {
-			u.findings[i].day = 0 // it is the same for all
-		}
+	if version != r.Current {
+		readFindings(db, version, byID)
 	}
 }
 
-// readFailed finds those that were never served because of errors of their own.
-func readFailed(db *store.Session, version string, all []*usage, place map[int64]*usage) {
-	var unserved []int64
-	for _, u := range all {
-		if u.served == 0 {
-			unserved = append(unserved, u.id)
-		}
+// addContact adds what the operator has written down about a client. A call with its key
+// since it was marked as moved says otherwise.
+func (r *Reader) addContact(u *usage) {
+	var written caller.Client
+	written, u.listed = r.Known(u.Client.Client)
+	u.Contact = Contact{Contact: written.Contact, Notes: written.Notes, Notified: written.Notified.Time()}
+	if !u.current && written.Moved.Holds(unix(u.lastProven*day)) {
+		u.Marked = written.Moved
 	}
-	var id int64
-	db.EachAmong("select distinct client from quotegate_days where version = $1 and failed > 0 and client in IDS",
-		unserved, []any{version}, []any{&id}, func() { place[id].failed = true })
 }
 
-// readProven reads the calls with a key, which only known clients have.
-func readProven(db *store.Session, version string, place map[int64]*usage) {
-	var id, proven, last int64
-	db.Each(`select client, cast(sum(proven) as bigint), max(day) from quotegate_days
-		where version = $1 and client in (select id from quotegate_clients where kind = 'client') and proven > 0
-		group by client`, []any{version}, []any{&id, &proven, &last}, func() {
-		if u := place[id]; u != nil {
-			u.proven = proven
-			u.lastProven = last
-		}
-	})
-}
-
-// readServed reads when clients were last served. Only the current version is asked.
-func readServed(db *store.Session, version string, all []*usage, place map[int64]*usage) {
-	ids := make([]int64, len(all))
-	for i, u := range all {
-		ids[i] = u.id
-	}
-	var id, last int64
-	db.EachAmong(`select client, max(last) from quotegate_days where version = $1 and served > 0 and client in IDS
-		group by client`, ids, []any{version}, []any{&id, &last}, func() { place[id].lastServed = last })
-}
-
-// readFindings reads the findings of each client.
-func readFindings(db *store.Session, version string, place map[int64]*usage) {
-	var id int64
+// readFindings reads the findings of each client on the last day with one.
+func readFindings(db *store.Session, version string, byID map[int64]*usage) {
+	var id, on int64
 	var f FindingCount
 	db.Each("select client, day, finding, code, param, calls from quotegate_findings where version = $1",
-		[]any{version}, []any{&id, &f.day, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
-			if u := place[id]; u != nil {
-				u.foundDay = max(u.foundDay, f.day)
-				u.findings = append(u.findings, f)
+		[]any{version}, []any{&id, &on, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
+			u := byID[id]
+			found := unix(on * day)
+			if u == nil || found.Before(u.Found) {
+				return
 			}
+			if found.After(u.Found) {
+				u.Found = found
+				u.Findings = nil
+			}
+			u.Findings = append(u.Findings, f)
 		})
+	for _, u := range byID {
+		slices.SortFunc(u.Findings, worstFirst)
+	}
 }
 
-// complete adds what the operator has written down, and who has moved.
-func (r *Reader) complete(all []*usage) {
-	current := slices.Index(r.Versions, r.Current)
+// findMoved finds out who has moved to the current version.
+func (c *reading) findMoved() {
 	there := map[int64]*usage{}
-	for _, u := range all {
-		if written, known := r.writtenDown(u.name); known {
-			u.written = &written
-		}
-		if u.version == current {
+	for _, u := range c.all {
+		if u.current {
 			there[u.id] = u
 		}
 	}
-	for _, u := range all {
+	for _, u := range c.all {
 		now := there[u.id]
-		if now == nil || u.version == current {
+		if now == nil || u.current {
 			continue
 		}
 		if now.lastServed > u.last {
-			u.moved = now.lastServed
+			u.Moved = unix(now.lastServed)
 		}
-		u.failing = u.moved == 0 && now.errs() && now.lastDay >= u.last/day
+		u.failing = u.Moved.IsZero() && now.onlyErrors && now.lastDay >= u.last/day
 	}
 }
 
-// load is what a report says about some clients, in the given order.
+// load is what a report says about some clients, with their days, in the given order.
 func (r *Reader) load(db *store.Session, some []*usage, at time.Time) []Client {
 	all := make([]Client, len(some))
-	for version, name := range r.Versions {
-		place := map[int64]*Client{}
+	for _, version := range r.Versions {
+		byID := map[int64]*Client{}
 		var ids []int64
 		for i, u := range some {
-			if u.version == version {
-				all[i] = r.client(u)
-				place[u.id] = &all[i]
+			if u.Version == version {
+				all[i] = u.Client
+				all[i].Days = []DayCount{}
+				all[i].Findings = append([]FindingCount{}, u.Findings...)
+				byID[u.id] = &all[i]
 				ids = append(ids, u.id)
 			}
 		}
@@ -317,9 +252,9 @@ func (r *Reader) load(db *store.Session, some []*usage, at time.Time) []Client {
 		var calls, errors uint64
 		db.EachAmong(`select client, day, served + brownout + retired, rehearsed + failed, last_410, last_rehearsal
 			from quotegate_days where version = $1 and day >= $2 and day <= $3 and client in IDS order by client, day`,
-			ids, []any{name, store.FirstDay(at, store.ReportDays), at.Unix() / day},
+			ids, []any{version, store.FirstDay(at, store.ReportDays), at.Unix() / day},
 			[]any{&id, &on, &calls, &errors, &last410, &lastRehearsal}, func() {
-				c := place[id]
+				c := byID[id]
 				c.Claimed += calls + errors
 				if last410 > 0 {
 					c.Last410 = unix(last410)
@@ -338,59 +273,61 @@ func (r *Reader) load(db *store.Session, some []*usage, at time.Time) []Client {
 	return all
 }
 
-// client is what is known of a client, but for what its days say.
-func (r *Reader) client(u *usage) Client {
-	c := Client{
-		Version: r.Versions[u.version], Client: u.name, Known: u.known(), Address: u.kind == string(caller.Agent),
-		Software: u.software, FirstSeen: unix(u.first), LastSeen: unix(u.last), Sum: u.sum, Proven: uint64(u.proven),
-		Days: []DayCount{}, Findings: append([]FindingCount{}, u.findings...), Found: unix(u.foundDay * day),
-		Position: u.position, Exempt: u.exempt, Moved: unix(u.moved),
-	}
-	if u.last == 0 {
-		c.LastSeen = unix(u.lastDay * day)
-	}
-	if w := u.written; w != nil {
-		c.Contact = Contact{Contact: w.Contact, Notes: w.Notes, Notified: w.Notified.Time()}
-		if u.marked() && c.Version != r.Current {
-			c.Marked = w.Moved
+// ownTimeout is for what a client asks about itself.
+const ownTimeout = 5 * time.Second
+
+// Own is what one known client did on each version within 90 days, as it was last
+// written. It looks up a bounded number of rows, however many clients there are.
+func (r *Reader) Own(ctx context.Context, client string) (all []lifecycle.Own, err error) {
+	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
+	defer cancel()
+	db := r.DB.AskPages(ctx)
+	id := db.Facts().Key.ID(string(caller.Known) + " " + client)
+	at := db.Now(r.Now())
+	var moved int64
+	db.Get(`select coalesce(max(last), 0) from quotegate_days where version = $1 and client = $2 and served > 0`,
+		[]any{r.Current, id}, &moved)
+	for _, version := range r.Versions {
+		own, called := r.ownVersion(db, version, id, at)
+		if !called {
+			continue
 		}
+		if version != r.Current && moved > own.LastSeen.Unix() {
+			own.Moved = unix(moved)
+		}
+		all = append(all, own)
 	}
-	return c
+	return all, db.Err
 }
 
-// Traffic is the calls of clients that have something in common.
-type Traffic struct {
-	Name    string `json:"name"` // of the software or the integrator; empty if they have none
-	Clients int    `json:"clients"`
-	Sum
-}
-
-const maxTraffic = 100
-
-// Traffic adds up the clients that match a query by their "software", or "client" by
-// client over all its versions. Those with the most calls of 30 days come first, at
-// most 100.
-func (r *Reader) Traffic(ctx context.Context, q Query, by string) (all []Traffic, err error) {
-	err = r.inTurn(ctx, func(db *store.Session, at time.Time) error {
-		read, err := r.read(db, at)
-		if err != nil {
-			return err
-		}
-		r.countedBy(db, &q, at)
-		groups := map[string]*Traffic{}
-		for u := range read.matching(&q, r) {
-			name := u.software
-			if by == "client" {
-				name = u.name
-			}
-			if groups[name] == nil {
-				groups[name] = &Traffic{Name: name}
-			}
-			groups[name].Clients++
-			groups[name].add(u.sum)
-		}
-		all = ranked(groups)
-		return db.Err
-	})
-	return all, err
+func (r *Reader) ownVersion(
+	db *store.Session, version string, id int64, at time.Time,
+) (own lifecycle.Own, called bool) {
+	first := store.FirstDay(at, store.ReportDays)
+	own = lifecycle.Own{Version: version, Days: []lifecycle.OwnDay{}, Findings: []lifecycle.OwnFinding{}}
+	var on, last int64
+	var d lifecycle.OwnDay
+	db.Each(`select day, served, brownout + retired, failed, last from quotegate_days
+		where version = $1 and client = $2 and day >= $3 and served + brownout + retired + failed > 0 order by day`,
+		[]any{version, id, first}, []any{&on, &d.Served, &d.Refused, &d.Failed, &last}, func() {
+			d.Day = Day(on * day).String()
+			own.Days = append(own.Days, d)
+			own.LastSeen = unix(max(last, on*day))
+		})
+	var found []FindingCount
+	var f FindingCount
+	db.Each(`select day, finding, code, param, calls from quotegate_findings where version = $1 and client = $2
+		and day = (select max(day) from quotegate_findings where version = $1 and client = $2)`,
+		[]any{version, id}, []any{&on, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
+			own.Compared = Day(on * day).String()
+			found = append(found, f)
+		})
+	slices.SortFunc(found, worstFirst)
+	for _, f := range found {
+		own.Findings = append(own.Findings, lifecycle.OwnFinding{
+			Outcome: string(f.Outcome), Code: string(f.Code), Param: f.Param, Calls: f.Calls,
+			Says: f.Sentence(version, r.Current),
+		})
+	}
+	return own, len(own.Days) > 0
 }

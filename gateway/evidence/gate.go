@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
@@ -20,7 +21,6 @@ var _ lifecycle.Counts = (*Reader)(nil)
 const (
 	askTimeout = 15 * time.Second // for a question of a gate
 	maxWaiting = 10               // clients that are named as waiting
-	waitingFor = 5 * time.Minute  // how long those are remembered
 )
 
 // Evidence is the use of a version within the days of a gate, by what the gate counts:
@@ -40,7 +40,7 @@ func (r *Reader) Evidence(version string, gate lifecycle.Gate, sunset time.Time)
 	if at.Before(sunset) && !r.Now().Before(sunset) {
 		reasons = append(reasons, "by the database's clock the sunset has not come")
 	}
-	if gate.CountsUnverified() { // else these are calls of strangers
+	if gate.CountsUnverified() { // else these calls are unverified
 		reasons = append(reasons, unnamed(q, version, first, "")...)
 	}
 	e := r.count(q, version, gate, at)
@@ -59,10 +59,10 @@ type user struct {
 
 // count is the part of the evidence that says whom a gate counts, and their calls.
 func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at time.Time) (e lifecycle.Evidence) {
-	first, today := store.FirstDay(at, gate.Days), at.Unix()/day
+	first := store.FirstDay(at, gate.Days)
+	days := int(at.Unix()/day-first) + 1
 	users := r.readUsers(q, version, gate, first, &e)
-	days := int(today-first) + 1
-	all := readCalls(q, version, first, days)
+	all, everywhere := readCalls(q, version, first, days)
 	theirs := make([]int64, days)
 	var special []int64 // clients whose own calls have to be known
 	byID := map[int64]user{}
@@ -81,7 +81,7 @@ func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at
 			case i >= int64(days): // a clock was ahead
 			case on <= u.ignored:
 				all[i] = max(0, all[i]-calls)
-			case !u.counts: // a stranger's
+			case !u.counts: // unverified
 			case gate.Count == lifecycle.CountProven:
 				theirs[i] += min(calls, proven)
 			default:
@@ -89,17 +89,19 @@ func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at
 			}
 		})
 	others := make([]int64, days)
+	var unverified int64
 	for i := range all {
 		if gate.CountsUnverified() {
 			theirs[i] = all[i]
 		} else {
 			others[i] = max(0, all[i]-theirs[i])
+			unverified += others[i]
 		}
 	}
 	e.Calls = int(slices.Max(theirs))
-	e.StrangerCalls = int(slices.Max(others))
-	if sum := callsToAll(q, first); sum > 0 {
-		e.StrangerShare = min(1, float64(sumOf(others))/float64(sum))
+	e.UnverifiedCalls = int(slices.Max(others))
+	if everywhere > 0 {
+		e.UnverifiedShare = min(1, float64(unverified)/float64(everywhere))
 	}
 	if gate.Exceeds(e) {
 		e.Earliest = earliest(&gate, users, first, theirs, others)
@@ -111,16 +113,21 @@ func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at
 //   - one that only got errors, and then a brownout's, does not;
 //   - one that the operator has marked as moved does not, nor do its calls up to the day
 //     of the mark, unless it has called since with its key. A call since without one
-//     counts as a stranger's;
-//   - a stranger does if the gate counts everybody.
+//     is unverified;
+//   - an unverified client does if the gate counts everybody.
 func (r *Reader) readUsers(
 	q *store.Session, version string, gate lifecycle.Gate, first int64, e *lifecycle.Evidence,
 ) (users []user) {
+	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
+	defer cancel()
+	ask := r.Registered
+	if gate.CountsUnverified() || gate.Count != "" {
+		ask = nil // it does not matter
+	}
+	isRegistered := r.registry.reader(ctx, ask, r.Now())
 	var u user
 	var name, kind string
 	var served, failed, proven, lastProven int64
-	registry := r.registry.begin(r.Registered, !gate.CountsUnverified() && gate.Count == "")
-	defer registry.end()
 	q.Each(`select u.client, c.name, c.kind, u.last_day, u.served, u.failed, u.proven, u.last_proven
 		from (select client, max(case when served + brownout > 0 then day else 0 end) as last_day,
 			cast(sum(served) as bigint) as served, cast(sum(failed) as bigint) as failed,
@@ -130,115 +137,86 @@ func (r *Reader) readUsers(
 		[]any{&u.id, &name, &kind, &u.lastDay, &served, &failed, &proven, &lastProven}, func() {
 			one := u
 			e.Names++
-			if proven > 0 {
-				e.Proven++
-			}
-			written, known := r.writtenDown(name)
-			known = known || kind == string(caller.Known)
-			vouched := known
-			if known {
+			e.Proven += oneIf(proven > 0)
+			written, verified := r.Known(name)
+			verified = verified || kind == string(caller.Known)
+			if verified {
 				e.Known++
 			} else if id, is := strings.CutPrefix(name, string(caller.Integrator)+" "); is {
-				vouched = registry.vouches(id, r.Now(), e)
+				registered, known := isRegistered(id)
+				verified = registered || !known
+				e.Registered += oneIf(verified)
+				e.Unasked += oneIf(!known)
 			}
 			if written.Moved.Holds(unix(lastProven * day)) {
 				e.Marked++
 				one.ignored = int64(written.Moved.On)
-				vouched = false
+				verified = false
 			}
 			if gate.Count == lifecycle.CountProven {
-				vouched = proven > 0 && one.ignored == 0
+				verified = proven > 0 && one.ignored == 0
 			}
-			one.counts = (vouched || gate.CountsUnverified()) && one.lastDay > one.ignored
+			one.counts = (verified || gate.CountsUnverified()) && one.lastDay > one.ignored
 			if served == 0 && failed > 0 {
 				e.Errors++
 				one.counts = false
 				one.ignored = one.lastDay
 			}
-			if one.counts {
-				e.Clients++
-			}
+			e.Clients += oneIf(one.counts)
 			users = append(users, one)
 		})
-	e.StrangerNames = e.Names - e.Known - e.Registered
+	e.UnverifiedNames = e.Names - e.Known - e.Registered
 	if gate.Count == lifecycle.CountProven {
-		e.StrangerNames = e.Names - e.Proven
+		e.UnverifiedNames = e.Names - e.Proven
 	}
 	return users
 }
 
-// readCalls reads all calls of a version that are evidence, day by day.
-func readCalls(q *store.Session, version string, first int64, days int) []int64 {
-	all := make([]int64, days)
-	var on, calls int64
-	q.Each(`select hour / 86400 as day, cast(sum(calls) as bigint) from quotegate_totals
-		where version = $1 and outcome in ('served', 'brownout') and hour >= $2 group by day`,
-		[]any{version, first * day}, []any{&on, &calls}, func() {
+// readCalls reads all calls of a version that are evidence, day by day, and how many there
+// are to all versions.
+func readCalls(q *store.Session, version string, first int64, days int) (all []int64, everywhere int64) {
+	all = make([]int64, days)
+	var on, calls, toAny int64
+	q.Each(`select hour / 86400 as day, cast(sum(case when version = $1 then calls else 0 end) as bigint),
+		cast(sum(calls) as bigint) from quotegate_totals
+		where outcome in ('served', 'brownout') and hour >= $2 group by day`,
+		[]any{version, first * day}, []any{&on, &calls, &toAny}, func() {
+			everywhere += toAny
 			if i := on - first; i < int64(days) {
 				all[i] = calls
 			}
 		})
-	return all
+	return all, everywhere
 }
 
-// callsToAll are the calls to all versions since a day that are evidence.
-func callsToAll(q *store.Session, first int64) (calls int64) {
-	q.Get(`select cast(coalesce(sum(calls), 0) as bigint) from quotegate_totals
-		where outcome in ('served', 'brownout') and hour >= $1`, []any{first * day}, &calls)
-	return calls
-}
-
-func sumOf(numbers []int64) (sum int64) {
-	for _, n := range numbers {
-		sum += n
-	}
-	return sum
-}
-
-// earliest is when a gate does not hold any more because of these clients and calls, if
-// nobody calls from now on. The share of strangers is left out: it changes with the calls
-// to other versions.
+// earliest is when a gate no longer holds because of these clients and calls, if
+// nobody calls from now on. The share of unverified calls is left out: it changes with
+// the calls to other versions. Zero: only that share is too great.
 func earliest(gate *lifecycle.Gate, users []user, first int64, theirs, others []int64) time.Time {
 	days := len(theirs)
-	for later := range days + 1 {
-		clients := 0
+	later := 0
+	for ; later <= days; later++ {
+		var e lifecycle.Evidence
 		for _, u := range users {
-			if u.counts && u.lastDay >= first+int64(later) {
-				clients++
-			}
+			e.Clients += oneIf(u.counts && u.lastDay >= first+int64(later))
 		}
-		e := lifecycle.Evidence{Clients: clients}
 		if later < days {
 			e.Calls = int(slices.Max(theirs[later:]))
-			e.StrangerCalls = int(slices.Max(others[later:]))
-		}
-		if !gate.Exceeds(e) && later == 0 {
-			return time.Time{} // only the share is too great
+			e.UnverifiedCalls = int(slices.Max(others[later:]))
 		}
 		if !gate.Exceeds(e) {
-			return unix((first + int64(days-1+later)) * day)
+			break
 		}
 	}
-	return time.Time{}
+	if later == 0 {
+		return time.Time{}
+	}
+	return unix((first + int64(days-1+later)) * day)
 }
 
 // waiting are the clients of the last 90 days that have not moved and did not call since
-// a day. It takes long with many clients, so the answer is remembered.
-type waiting struct {
-	at    time.Time
-	names []string
-	count int
-}
-
-func (r *Reader) waiting(q *store.Session, version string, at time.Time, first int64) ([]string, int) {
-	key := fmt.Sprint(version, " ", first)
-	r.mu.Lock()
-	kept, ok := r.waits[key]
-	r.mu.Unlock()
-	if ok && at.Sub(kept.at).Abs() < waitingFor {
-		return kept.names, kept.count
-	}
-	kept = waiting{at: at}
+// a day.
+func (r *Reader) waiting(q *store.Session, version string, at time.Time, first int64) (names []string, count int) {
 	var name string
 	q.Each(`select c.name, count(*) over () from (select client, max(last) as last,
 			cast(sum(served + brownout) as bigint) as calls from quotegate_days
@@ -248,14 +226,8 @@ func (r *Reader) waiting(q *store.Session, version string, at time.Time, first i
 			where m.version = $4 and m.version <> $1 and m.client = u.client and m.served > 0 and m.last > u.last)
 		order by c.kind <> 'client', u.calls desc, c.name limit $5`,
 		[]any{version, store.FirstDay(at, store.ReportDays), first * day, r.Current, maxWaiting},
-		[]any{&name, &kept.count}, func() { kept.names = append(kept.names, name) })
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if q.Err == nil {
-		clear(r.waits) // of other days
-		r.waits[key] = kept
-	}
-	return kept.names, kept.count
+		[]any{&name, &count}, func() { names = append(names, name) })
+	return names, count
 }
 
 // Released returns when the gate of a version let a sunset pass.
@@ -291,4 +263,51 @@ func (r *Reader) Release(version string, sunset time.Time, entry string) error {
 	q.Exec(`insert into quotegate_releases (version, sunset, entry, released) values ($1, $2, $3, $4)
 		on conflict do nothing`, version, sunset.Unix(), entry, at.Unix())
 	return q.Err
+}
+
+const (
+	askEvery  = 24 * time.Hour   // how often a registry is asked about an integrator
+	askAgain  = 10 * time.Minute // if it did not answer
+	askLimit  = 2 * time.Second  // for all questions of one reading
+	maxAsked  = 10_000           // integrators that are remembered
+	askAtOnce = 20               // integrators that are asked about for one reading
+)
+
+// registry remembers which integrators are registered.
+type registry struct {
+	mu    sync.Mutex
+	known map[string]registration
+}
+
+type registration struct {
+	registered, asked bool
+	until             time.Time // then it is asked again
+}
+
+// reader returns whether an integrator is registered, and whether that is known. It asks
+// a few times at most; if ask is nil, it says what is remembered.
+func (r *registry) reader(
+	ctx context.Context, ask func(context.Context, string) (bool, error), now time.Time,
+) func(id string) (registered, known bool) {
+	budget := askAtOnce
+	return func(id string) (registered, known bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		got, kept := r.known[id]
+		if ask == nil || budget == 0 || kept && now.Before(got.until) {
+			return got.registered, got.asked
+		}
+		budget--
+		is, err := ask(ctx, id)
+		if err == nil {
+			got = registration{is, true, now.Add(askEvery)}
+		} else {
+			got.until = now.Add(askAgain) // what was known before still counts
+		}
+		if len(r.known) >= maxAsked {
+			clear(r.known)
+		}
+		r.known[id] = got
+		return got.registered, got.asked
+	}
 }

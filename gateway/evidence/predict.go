@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // the text of a simulation
-	"fmt"
+	"errors"
 	"io"
 	"math"
 	"math/bits"
@@ -86,22 +86,22 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 		if err != nil {
 			return err
 		}
-		for i, version := range r.Versions {
+		for _, version := range r.Versions {
 			schedule := plan.Versions[version]
 			if schedule == nil {
 				continue
 			}
-			p := prediction{Session: db, version: version, schedule: schedule, now: at.Unix()}
-			p.counted = counted(runs, 1)
-			for _, u := range read.all {
-				if u.version == i {
-					p.clients = append(p.clients, u)
-				}
+			p := prediction{
+				Session: db, version: version, schedule: schedule, now: at.Unix(), counted: counted(runs, 1),
+				clients: slices.DeleteFunc(slices.Clone(read.all), func(u *usage) bool { return u.Version != version }),
 			}
 			for _, b := range schedule.Brownouts {
 				s.Windows = append(s.Windows, p.window(b))
 			}
-			s.Notes = append(s.Notes, p.notes()...)
+			if slices.ContainsFunc(schedule.Exempt, caller.Pattern.IsNetwork) {
+				s.Notes = append(s.Notes, version+": addresses are not kept, so exempt networks spare the clients "+
+					"that the plan in force spared when they last called")
+			}
 			gate := p.gate(r)
 			s.Verdicts[version] = schedule.Verdict(version, gate, at)
 			if !schedule.Sunset.IsZero() {
@@ -124,51 +124,35 @@ type prediction struct {
 }
 
 // stays reports whether a client would be refused if a window takes it: it called within
-// 90 days, does not only get errors, and has not moved.
-func stays(u *usage) bool { return u.sum.Calls90 > 0 && !u.errs() && !u.hasMoved() }
-
-// notes says what cannot be told exactly.
-func (p *prediction) notes() (notes []string) {
-	addresses, names := 0, 0
-	for _, u := range p.clients {
-		if u.sum.Calls90 > 0 {
-			names++
-			addresses += oneIf(u.kind == string(caller.Agent))
-		}
+// 90 days and has not moved or, if it only gets errors, called within four weeks.
+func (p *prediction) stays(u *usage) bool {
+	if u.onlyErrors {
+		return u.lastDay >= p.now/day-simulatedWeeks*7
 	}
-	if addresses > 0 {
-		notes = append(notes, fmt.Sprintf("%s: %s of %s are named by network; one that changes networks counts again",
-			p.version, humanize.Number(addresses), humanize.Count(names, "client", "clients")))
-	}
-	if slices.ContainsFunc(p.schedule.Exempt, caller.Pattern.IsNetwork) {
-		notes = append(notes, p.version+": addresses are not kept, so exempt networks spare the clients "+
-			"that the plan in force spared when they last called")
-	}
-	return notes
+	return u.Calls90 > 0 && !u.HasMoved()
 }
 
 // window tells what a window did or, if it is not over, predicts it.
 func (p *prediction) window(b lifecycle.Brownout) Hit {
-	hit := Hit{
-		Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []HitClient{},
-		Past: b.To.Unix() <= p.now,
-	}
-	in := func(u *usage) bool { return p.schedule.Hits(b, u.subject()) }
 	from, to := b.From.Unix(), b.To.Unix()
-	if hit.Past {
-		if !p.covers(span{from, to}) {
-			return hit // not known whom it refused
-		}
-		hit.Weeks = 1
-		calls := p.calls([]span{{from, to}}, "brownout")
-		return p.fill(hit, calls, func(u *usage) bool { return calls[u.id] > 0 }, in)
+	hit := Hit{
+		Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []HitClient{}, Past: to <= p.now,
 	}
-	spans := p.sameHours(from, to)
-	hit.Weeks = len(spans)
-	return p.fill(hit, p.calls(spans, "served + brownout"), func(u *usage) bool { return stays(u) && in(u) }, in)
+	if !hit.Past {
+		spans := p.sameHours(from, to)
+		hit.Weeks = len(spans)
+		calls := p.calls(spans, "served + brownout")
+		return p.fill(hit, calls, func(u *usage) bool { return p.stays(u) && p.schedule.Hits(b, u.Subject()) })
+	}
+	if !p.covers(span{from, to}) {
+		return hit // not known whom it refused
+	}
+	hit.Weeks = 1
+	calls := p.calls([]span{{from, to}}, "brownout")
+	return p.fill(hit, calls, func(u *usage) bool { return calls[u.id] > 0 })
 }
 
-// minutes are not missed: an instance writes what it has counted within so many seconds.
+// minutes is the longest gap that counts as none: an instance writes well within it.
 const minutes = 5 * 60
 
 // covers reports whether all calls of a span were counted.
@@ -233,59 +217,51 @@ func (p *prediction) sunset(gate *lifecycle.GateReading) Hit {
 	}
 	calls := map[int64]float64{}
 	for _, u := range p.clients {
-		calls[u.id] = float64(u.sum.Calls30) / max(1, float64(seconds)/day)
+		calls[u.id] = float64(u.Calls30) / max(1, float64(seconds)/day)
 	}
-	return p.fill(hit, calls, stays, func(*usage) bool { return true })
+	return p.fill(hit, calls, p.stays)
 }
 
 // gate reads the gate of the schedule as it is now. It is nil without one.
 func (p *prediction) gate(r *Reader) *lifecycle.GateReading {
-	gate := p.schedule.Gate
-	if gate == nil || p.Err != nil {
+	s := p.schedule
+	if s.Gate == nil {
 		return nil
 	}
-	evidence, err := r.Evidence(p.version, *gate, p.schedule.Sunset)
-	if err == nil {
-		reading := gate.Read(evidence)
-		reading.Released, err = r.Released(p.version, p.schedule.Sunset, p.schedule.Entry())
-		if gate.Confirmed {
-			reading.Released = p.schedule.Sunset
-		}
-		if err == nil {
-			return &reading
-		}
+	evidence, err := r.Evidence(p.version, *s.Gate, s.Sunset)
+	released, wrong := r.Released(p.version, s.Sunset, s.Entry())
+	p.Err = errors.Join(p.Err, err, wrong)
+	reading := s.Gate.Read(evidence)
+	reading.Released = released
+	if s.Gate.Confirmed {
+		reading.Released = s.Sunset
 	}
-	p.Err = err
-	return nil
+	return &reading
 }
 
 // fill counts the clients that are refused and those that only get errors, adds up their
 // calls, as an average over the weeks, and names them. Of no weeks, the calls are not
 // known.
-func (p *prediction) fill(hit Hit, calls map[int64]float64, refused, in func(*usage) bool) Hit {
-	quiet := func(u *usage) bool { return hit.Weeks > 0 && calls[u.id] == 0 && !hit.To.IsZero() }
-	recent := (p.now/day - simulatedWeeks*7)
+func (p *prediction) fill(hit Hit, calls map[int64]float64, refused func(*usage) bool) Hit {
+	quiet := func(u *usage) bool { return hit.Weeks > 0 && calls[u.id] == 0 && !hit.To.IsZero() && !u.onlyErrors }
 	var found []*usage
 	clients, sum := 0, 0.0
 	for _, u := range p.clients {
-		switch {
-		case u.errs():
-			if hit.Past && calls[u.id] == 0 || !hit.Past && (u.lastDay < recent || !in(u)) {
-				continue
-			}
-			hit.Errors++
-		case !refused(u):
+		if !refused(u) {
 			continue
-		default:
-			clients++
-			sum += calls[u.id]
-			hit.Known += oneIf(u.known())
-			hit.Address += oneIf(u.kind == string(caller.Agent))
-			hit.Moved += oneIf(u.moved != 0)
-			hit.Failing += oneIf(u.failing)
-			hit.Quiet += oneIf(quiet(u))
 		}
 		found = append(found, u)
+		if u.onlyErrors {
+			hit.Errors++
+			continue
+		}
+		clients++
+		sum += calls[u.id]
+		hit.Known += oneIf(u.Known)
+		hit.Address += oneIf(u.Address)
+		hit.Moved += oneIf(!u.Moved.IsZero())
+		hit.Failing += oneIf(u.failing)
+		hit.Quiet += oneIf(quiet(u))
 	}
 	hit.Clients = &clients
 	if hit.Weeks > 0 {
@@ -293,11 +269,12 @@ func (p *prediction) fill(hit Hit, calls map[int64]float64, refused, in func(*us
 		hit.Calls = &average
 	}
 	slices.SortStableFunc(found, func(a, b *usage) int {
-		return cmp.Or(cmp.Compare(oneIf(a.errs()), oneIf(b.errs())), cmp.Compare(oneIf(b.known()), oneIf(a.known())),
-			cmp.Compare(calls[b.id], calls[a.id]))
+		return cmp.Or(cmp.Compare(oneIf(a.onlyErrors), oneIf(b.onlyErrors)),
+			cmp.Compare(oneIf(b.Known), oneIf(a.Known)), cmp.Compare(calls[b.id], calls[a.id]))
 	})
 	for _, u := range found[:min(maxNames, len(found))] {
-		hit.Names = append(hit.Names, HitClient{u.name, u.moved != 0, u.failing, u.errs(), !u.errs() && quiet(u)})
+		moved := !u.Moved.IsZero()
+		hit.Names = append(hit.Names, HitClient{u.Client.Client, moved, u.failing, u.onlyErrors, quiet(u)})
 	}
 	return hit
 }
@@ -331,43 +308,41 @@ func (h Hit) Sentence() string {
 	if h.Clients == nil {
 		return "not known whom it refused: nothing was recorded at these hours"
 	}
-	who := humanize.Count(*h.Clients, "client", "clients") + " (" + humanize.Number(h.Known) + " known)"
-	switch {
-	case h.Gone:
+	if h.Gone {
 		return "every call is refused; " + humanize.Count(*h.Clients,
 			"client of the last 90 days has not moved", "clients of the last 90 days have not moved")
-	case h.Past && *h.Clients == 0:
-		return "refused nobody" + h.erring()
-	case h.Past:
-		return fmt.Sprintf("refused %s and %s; since then %s moved, %s only got errors on the current version, "+
-			"%s did neither%s",
-			who, humanize.Count(*h.Calls, "call", "calls"), humanize.Number(h.Moved), humanize.Number(h.Failing),
-			humanize.Number(*h.Clients-h.Moved-h.Failing), h.erring())
-	case *h.Clients == 0:
-		return "would refuse nobody" + h.erring()
 	}
-	text := "would refuse " + who
-	switch {
-	case h.Calls == nil:
-		text += "; calls not known: nothing was recorded at these hours"
-	case h.To.IsZero():
-		text += " and about " + humanize.Count(*h.Calls, "call", "calls") + " a day"
-	default:
-		text += " and about " + humanize.Count(*h.Calls, "call", "calls")
+	text := "would refuse "
+	if h.Past {
+		text = "refused "
 	}
-	if h.Quiet > 0 {
-		text += "; " + humanize.Number(h.Quiet) + " not seen at these hours"
+	add := func(n int, what string) {
+		if n > 0 {
+			text += "; " + humanize.Number(n) + " " + what
+		}
 	}
-	if h.Failing > 0 {
-		text += "; " + humanize.Number(h.Failing) + " with only errors on the current version"
+	if *h.Clients == 0 {
+		text += "nobody"
+	} else {
+		known := " (" + humanize.Number(h.Known) + " known)"
+		text += humanize.Count(*h.Clients, "client", "clients") + known + h.calls()
 	}
-	return text + h.erring()
+	add(h.Moved, "moved since")
+	add(h.Quiet, "not seen at these hours")
+	add(h.Failing, "with only errors on the current version")
+	add(h.Errors, "not counted, with only errors")
+	return text
 }
 
-// erring says how many clients besides only get errors.
-func (h Hit) erring() string {
-	if h.Errors == 0 {
-		return ""
+// calls says how many calls the window or sunset refuses.
+func (h Hit) calls() string {
+	switch {
+	case h.Calls == nil:
+		return "; calls not known: nothing was recorded at these hours"
+	case h.Past:
+		return " and " + humanize.Count(*h.Calls, "call", "calls")
+	case h.To.IsZero():
+		return " and about " + humanize.Count(*h.Calls, "call", "calls") + " a day"
 	}
-	return "; also " + humanize.Count(h.Errors, "client that only gets errors", "clients that only get errors")
+	return " and about " + humanize.Count(*h.Calls, "call", "calls")
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"net/url"
 	"slices"
@@ -50,32 +49,22 @@ const (
 	noFinding   = "none"
 )
 
-var kinds = []string{"client", "integrator", "origin", "agent"}
-
 // orders are the ways to sort clients.
 var orders = map[string]func(a, b *usage) int{
 	"": func(a, b *usage) int {
-		if a.known() == b.known() {
-			return byCalls(a, b)
-		}
-		if a.known() {
-			return -1
-		}
-		return 1
+		return cmp.Or(cmp.Compare(oneIf(b.Known), oneIf(a.Known)), cmp.Compare(b.Calls90, a.Calls90), byName(a, b))
 	},
-	"calls":    byCalls,
-	"calls30":  func(a, b *usage) int { return cmp.Or(cmp.Compare(b.sum.Calls30, a.sum.Calls30), byName(a, b)) },
-	"calls7":   func(a, b *usage) int { return cmp.Or(cmp.Compare(b.sum.Calls7, a.sum.Calls7), byName(a, b)) },
-	"first":    func(a, b *usage) int { return cmp.Or(cmp.Compare(a.first, b.first), byName(a, b)) },
+	"calls":    func(a, b *usage) int { return cmp.Or(cmp.Compare(b.Calls90, a.Calls90), byName(a, b)) },
+	"calls30":  func(a, b *usage) int { return cmp.Or(cmp.Compare(b.Calls30, a.Calls30), byName(a, b)) },
+	"calls7":   func(a, b *usage) int { return cmp.Or(cmp.Compare(b.Calls7, a.Calls7), byName(a, b)) },
+	"first":    func(a, b *usage) int { return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), byName(a, b)) },
 	"last":     func(a, b *usage) int { return cmp.Or(cmp.Compare(b.last, a.last), byName(a, b)) },
 	"name":     byName,
-	"position": func(a, b *usage) int { return cmp.Or(cmp.Compare(a.position, b.position), byName(a, b)) },
+	"position": func(a, b *usage) int { return cmp.Or(cmp.Compare(a.Position, b.Position), byName(a, b)) },
 }
 
-func byCalls(a, b *usage) int { return cmp.Or(cmp.Compare(b.sum.Calls90, a.sum.Calls90), byName(a, b)) }
-
 func byName(a, b *usage) int {
-	return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.version, b.version))
+	return cmp.Or(strings.Compare(a.Client.Client, b.Client.Client), cmp.Compare(a.place, b.place))
 }
 
 // texts are the parameters of a URL that are text, and what each may be; any text if
@@ -91,7 +80,7 @@ func (q *Query) texts(versions []string) []parameter {
 		{"software", &q.Software, nil},
 		{"client", &q.Client, nil},
 		{"search", &q.Search, nil},
-		{"kind", &q.Kind, kinds},
+		{"kind", &q.Kind, []string{"client", "integrator", "origin", "agent"}},
 		{"known", &q.Known, []string{"yes", "no"}},
 		{"window", &q.Window, nil},
 		{"gate", &q.Gate, []string{"counted"}},
@@ -161,8 +150,8 @@ func (q Query) Values() url.Values {
 	return values
 }
 
-// Choose has a query with a window find the clients that the window refuses, and one with a
-// gate those that the gate counts. It must be called before such a query is used.
+// Choose looks up the window and the gate of a query in a plan. It must be called before a
+// query with either is used.
 func (q *Query) Choose(plan *lifecycle.Plan) error {
 	schedule := &lifecycle.Schedule{}
 	if plan != nil && plan.Versions[q.Version] != nil {
@@ -185,47 +174,42 @@ func (q *Query) Choose(plan *lifecycle.Plan) error {
 		"give the version, and a time as the plan has it", q.Window)
 }
 
-// countedBy asks the gate of a query whom it counts, if the query wants to know.
-func (r *Reader) countedBy(db *store.Session, q *Query, at time.Time) {
-	if q.Gate == "" || q.gate == nil {
-		return
+// find reads the clients, and chooses those that a query asks for.
+func (r *Reader) find(db *store.Session, q Query, at time.Time) (read *reading, found []*usage, err error) {
+	read, err = r.read(db, at)
+	if err != nil {
+		return nil, nil, err
 	}
-	q.counted = map[int64]bool{}
-	first := store.FirstDay(at, q.gate.Days)
-	for _, u := range r.readUsers(db, q.Version, *q.gate, first, &lifecycle.Evidence{}) {
-		q.counted[u.id] = u.counts
-	}
-}
-
-// matching are the clients that a query chooses.
-func (c *reading) matching(q *Query, r *Reader) iter.Seq[*usage] {
-	return func(yield func(*usage) bool) {
-		for _, u := range c.all {
-			if q.matches(u, r) && !yield(u) {
-				return
-			}
+	if q.Gate != "" && q.gate != nil {
+		q.counted = map[int64]bool{}
+		first := store.FirstDay(at, q.gate.Days)
+		for _, u := range r.readUsers(db, q.Version, *q.gate, first, &lifecycle.Evidence{}) {
+			q.counted[u.id] = u.counts
 		}
 	}
+	for _, u := range read.all {
+		if q.matches(u) {
+			found = append(found, u)
+		}
+	}
+	return read, found, db.Err
 }
 
-func (q *Query) matches(u *usage, r *Reader) bool {
-	version := r.Versions[u.version]
-	finding := cmp.Or(string(u.worst()), noFinding)
-	told := u.written != nil && u.written.Notified != 0
+func (q *Query) matches(u *usage) bool {
 	switch {
-	case u.sum.Calls90 == 0 && q.Client == "": // of one client, errors are shown too
-	case q.Version != "" && q.Version != version:
-	case q.Old == "yes" && version == r.Current:
-	case q.Finding != "" && string(q.Finding) != finding:
-	case q.Moved != "" && q.Moved != yesOrNo(u.hasMoved() && version != r.Current):
-	case q.Told != "" && q.Told != yesOrNo(told):
-	case q.Software != "" && q.Software != u.software:
-	case q.Client != "" && q.Client != u.name:
-	case q.Search != "" && !strings.Contains(strings.ToLower(u.name), strings.ToLower(q.Search)):
+	case u.Calls90 == 0 && q.Client == "": // of one client, errors are shown too
+	case q.Version != "" && q.Version != u.Version:
+	case q.Old == "yes" && u.current:
+	case q.Finding != "" && q.Finding != cmp.Or(u.Finding(), noFinding):
+	case q.Moved != "" && q.Moved != yesOrNo(u.HasMoved()):
+	case q.Told != "" && q.Told != yesOrNo(!u.Notified.IsZero()):
+	case q.Software != "" && q.Software != u.Software:
+	case q.Client != "" && q.Client != u.Client.Client:
+	case q.Search != "" && !strings.Contains(strings.ToLower(u.Client.Client), strings.ToLower(q.Search)):
 	case q.Kind != "" && q.Kind != u.kind:
-	case q.Known != "" && q.Known != yesOrNo(u.known()):
+	case q.Known != "" && q.Known != yesOrNo(u.Known):
 	case q.counted != nil && !q.counted[u.id]:
-	case q.hits != nil && (u.errs() || !q.hits(u.subject())): // who only gets errors loses nothing in a window
+	case q.hits != nil && (u.onlyErrors || !q.hits(u.Subject())): // whoever only gets errors loses nothing
 	default:
 		return true
 	}
@@ -240,13 +224,13 @@ func yesOrNo(is bool) string {
 }
 
 // page chooses the clients of one page, and adds up all that match.
-func (c *reading) page(q *Query, r *Reader, report *Report) []*usage {
-	var found []*usage
+func (q *Query) page(found []*usage, report *Report) []*usage {
 	distinct := map[int64]struct{}{}
-	for u := range c.matching(q, r) {
-		found = append(found, u)
+	for _, u := range found {
 		distinct[u.id] = struct{}{}
-		report.Sum.add(u.sum)
+		report.Sum.Calls7 += u.Calls7
+		report.Sum.Calls30 += u.Calls30
+		report.Sum.Calls90 += u.Calls90
 	}
 	if q.Sort != "" {
 		slices.SortFunc(found, orders[q.Sort])
@@ -258,17 +242,4 @@ func (c *reading) page(q *Query, r *Reader, report *Report) []*usage {
 	report.Page = min(max(1, q.Page), report.Pages)
 	from := (report.Page - 1) * per
 	return found[from:min(len(found), from+per)]
-}
-
-// ranked are groups, those with the most calls first.
-func ranked(groups map[string]*Traffic) []Traffic {
-	all := []Traffic{}
-	for _, t := range groups {
-		all = append(all, *t)
-	}
-	slices.SortFunc(all, func(a, b Traffic) int {
-		return cmp.Or(
-			cmp.Compare(b.Calls30, a.Calls30), cmp.Compare(b.Clients, a.Clients), strings.Compare(a.Name, b.Name))
-	})
-	return all[:min(maxTraffic, len(all))]
 }

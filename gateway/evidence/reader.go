@@ -14,7 +14,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,7 +39,7 @@ type Options struct {
 	Log      *slog.Logger     // slog.Default() if nil
 
 	// Known returns what the operator wrote down about a client that was recorded
-	// under a name. If nil, nothing.
+	// under a name; a zero Client if nothing. If nil, it knows none.
 	Known func(recorded string) (caller.Client, bool)
 	// Registered reports whether a registry has an integrator. If nil, none can be
 	// asked.
@@ -66,20 +65,21 @@ type Reader struct {
 	turn     chan struct{} // full while something is read that takes long
 	changes  atomic.Int64  // how often the recorder of this process has written
 
-	mu    sync.Mutex
-	kept  *reading // the last one; nil if it is too old
-	waits map[string]waiting
+	kept atomic.Pointer[reading] // the last one; nil if it is too old
 }
 
 // New makes a reader of a database. Whoever opened that closes it.
 func New(db *store.Store, o Options, w Writer) *Reader {
 	r := &Reader{Options: o, DB: db, Writer: w, Slow: slowReading}
 	r.turn = make(chan struct{}, 1)
-	r.waits = map[string]waiting{}
+	r.registry.known = map[string]registration{}
 	r.Versions = slices.Clone(o.Versions)
 	r.Log = cmp.Or(o.Log, slog.Default())
 	if r.Now == nil {
 		r.Now = time.Now
+	}
+	if r.Known == nil {
+		r.Known = func(string) (caller.Client, bool) { return caller.Client{}, false }
 	}
 	if w.Flush == nil {
 		r.Writer.Flush = func(context.Context) {}
@@ -93,19 +93,7 @@ func New(db *store.Store, o Options, w Writer) *Reader {
 // Changed is called when counts were written.
 func (r *Reader) Changed() { r.changes.Add(1) }
 
-// writtenDown is what the operator wrote down about a recorded name.
-func (r *Reader) writtenDown(name string) (caller.Client, bool) {
-	if r.Known == nil {
-		return caller.Client{}, false
-	}
-	client, known := r.Known(name)
-	if !known {
-		return caller.Client{}, false
-	}
-	return client, true
-}
-
-// inTurn has something be read that takes long, at the database's time, with all counts
+// inTurn runs one slow read at a time, at the database's time and with all counts
 // written.
 func (r *Reader) inTurn(ctx context.Context, read func(*store.Session, time.Time) error) error {
 	limited, cancel := context.WithTimeout(ctx, readTimeout)

@@ -1,11 +1,17 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/store"
 )
@@ -40,7 +46,7 @@ type Version struct {
 }
 
 // Groups are the clients that called within 90 days, by what is left to do. Moved,
-// Refused, Different, Same, Uncompared and Unknown add up to Clients.
+// Refused, Different, Same and Uncompared add up to Clients.
 type Groups struct {
 	Clients    int `json:"clients"`
 	Moved      int `json:"moved"`
@@ -48,8 +54,7 @@ type Groups struct {
 	Different  int `json:"different"`
 	Same       int `json:"same"`
 	Uncompared int `json:"uncompared"`
-	Unknown    int `json:"unknown,omitempty"` // with a finding that only another release knows
-	Addresses  int `json:"addresses"`         // of Clients: names made from a network; one that moves has several
+	Addresses  int `json:"addresses"` // of Clients: names made from a network; one that moves has several
 
 	Marked  int    `json:"marked"`  // of Moved: because the operator says so
 	Told    int    `json:"told"`    // known clients that have not moved and were told to
@@ -90,7 +95,7 @@ func (r *Reader) Report(ctx context.Context, q Query) (report Report, err error)
 }
 
 func (r *Reader) report(db *store.Session, q Query, at time.Time) (Report, error) {
-	read, err := r.read(db, at)
+	read, found, err := r.find(db, q, at)
 	if err != nil {
 		return Report{}, err
 	}
@@ -99,8 +104,7 @@ func (r *Reader) report(db *store.Session, q Query, at time.Time) (Report, error
 		At: r.Now().UTC(), Since: stats.Since, Instances: stats.Instances, Versions: read.versions,
 		Notes: append(append([]string{}, r.Writer.Notes()...), stats.Notes...),
 	}
-	r.countedBy(db, &q, at)
-	report.Clients = r.load(db, read.page(&q, r, &report), at)
+	report.Clients = r.load(db, q.page(found, &report), at)
 	return report, db.Err
 }
 
@@ -115,36 +119,29 @@ func (r *Reader) summarise(read *reading) {
 			v.Unserved = map[string]uint64{}
 		}
 		for _, u := range read.all {
-			if u.version == i && u.sum.Calls90 > 0 {
-				v.Groups.add(u, v.Version == r.Current)
+			if u.Version == v.Version && u.Calls90 > 0 {
+				v.Groups.add(u)
 			}
 		}
 		if r.Current != "" && v.Version != r.Current {
-			v.Findings = findingsOf(read.all, i, v.Version, r.Current, v.Groups.Uncompared)
+			v.Findings = findingsOf(read.all, v.Version, r.Current, v.Groups.Uncompared)
 		}
 	}
 }
 
 // add counts a client in its groups. On the current version nobody has to move.
-func (g *Groups) add(u *usage, current bool) {
+func (g *Groups) add(u *usage) {
 	g.Clients++
-	g.Proven += uint64(u.proven)
-	g.Claimed += u.sum.Calls90 - min(u.sum.Calls90, uint64(u.proven))
-	if u.kind == string(caller.Agent) {
-		g.Addresses++
-	}
-	switch {
-	case current:
-	case u.moved == 0 && u.marked():
-		g.Marked++
-	case u.moved != 0 || u.written == nil:
-	case u.written.Notified != 0:
-		g.Told++
-	default:
-		g.Untold++
-	}
-	switch finding := u.worst(); {
-	case u.hasMoved() && !current:
+	g.Proven += u.Proven
+	g.Claimed += u.Calls90 - min(u.Calls90, u.Proven)
+	g.Addresses += oneIf(u.Address)
+	told := !u.Notified.IsZero()
+	toTell := u.listed && !u.current && !u.HasMoved()
+	g.Marked += oneIf(u.Moved.IsZero() && u.Marked != nil)
+	g.Told += oneIf(toTell && told)
+	g.Untold += oneIf(toTell && !told)
+	switch finding := u.Finding(); {
+	case u.HasMoved():
 		g.Moved++
 	case finding == "":
 		g.Uncompared++
@@ -152,56 +149,134 @@ func (g *Groups) add(u *usage, current bool) {
 		g.Same++
 	case finding == event.DifferentMoney:
 		g.Different++
-	case finding == event.Refused:
-		g.Refused++
 	default:
-		g.Unknown++
+		g.Refused++
 	}
 }
 
 // readCurves reads the days of all versions.
 func (r *Reader) readCurves(db *store.Session, at time.Time) []Version {
-	first := store.FirstDay(at, store.ReportDays)
+	first, today := store.FirstDay(at, store.ReportDays), at.Unix()/day
 	all := make([]Version, len(r.Versions))
-	for i, version := range r.Versions {
-		all[i].Version = version
-		for d := range int64(store.ReportDays + 1) {
-			all[i].Days = append(all[i].Days, VersionDay{Day: Day((first + d) * day)})
-		}
-	}
-	// A day or a version that is not shown is thrown away.
-	of := func(version string, on int64) (*Version, *VersionDay) {
-		i := slices.Index(r.Versions, version)
-		if i < 0 || on < first || on > first+store.ReportDays {
-			return &Version{}, &VersionDay{}
-		}
-		return &all[i], &all[i].Days[on-first]
-	}
 	var on int64
-	var version, what string
-	var calls, unnamed, clients uint64
-	db.Each(`select hour / 86400 as day, version, outcome, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
-		from quotegate_totals where hour >= $1 group by day, version, outcome`, []any{first * day},
-		[]any{&on, &version, &what, &calls, &unnamed}, func() {
-			v, d := of(version, on)
-			switch what {
-			case store.Served:
-				d.Served += calls
-				v.Unnamed += unnamed
-			case store.Brownout:
-				d.Refused += calls
-				v.Unnamed += unnamed
-			case store.Retired:
-				d.Refused += calls
-			}
-		})
-	for _, version := range r.Versions {
-		db.Each(`select day, count(*) from quotegate_days
-			where version = $1 and day >= $2 and served + brownout + retired > 0 group by day`,
-			[]any{version, first}, []any{&on, &clients}, func() {
-				_, d := of(version, on)
-				d.Clients = clients
+	var outcome string
+	var calls, unnamed uint64
+	for i, version := range r.Versions {
+		v := &all[i]
+		v.Version = version
+		for d := first; d <= today; d++ {
+			v.Days = append(v.Days, VersionDay{Day: Day(d * day)})
+		}
+		db.Each(`select hour / 86400 as day, outcome, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
+			from quotegate_totals where version = $1 and hour >= $2 and hour < $3 group by day, outcome`,
+			[]any{version, first * day, (today + 1) * day}, []any{&on, &outcome, &calls, &unnamed}, func() {
+				d := &v.Days[on-first]
+				switch outcome {
+				case store.Served:
+					d.Served = calls
+					v.Unnamed += unnamed
+				case store.Brownout:
+					d.Refused += calls
+					v.Unnamed += unnamed
+				case store.Retired:
+					d.Refused += calls
+				}
 			})
+		db.Each(`select day, count(*) from quotegate_days
+			where version = $1 and day >= $2 and day <= $3 and served + brownout + retired > 0 group by day`,
+			[]any{version, first, today}, []any{&on, &calls}, func() { v.Days[on-first].Clients = calls })
 	}
 	return all
+}
+
+// csvChunk is of how many clients the days are read at a time.
+const csvChunk = 10_000
+
+// WriteCSV writes the clients that match a query, one a line, with a column for each
+// day, version by version. An error before the first line leaves out untouched.
+func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
+	var found []*usage
+	var at time.Time
+	err := r.inTurn(ctx, func(db *store.Session, now time.Time) (err error) {
+		at = now
+		_, found, err = r.find(db, q, at)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(found, func(a, b *usage) int {
+		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id))
+	})
+	today := Day(at.Unix() / day * day)
+	w := csv.NewWriter(out)
+	if err := w.Write(csvHeader(today)); err != nil {
+		return err
+	}
+	db := r.DB.AskPages(ctx)
+	for some := range slices.Chunk(found, csvChunk) {
+		clients := r.load(db, some, at)
+		if db.Err != nil {
+			return db.Err
+		}
+		for i := range clients {
+			if err := w.Write(clients[i].fields(today)); err != nil {
+				return err
+			}
+		}
+	}
+	w.Flush()
+	return w.Error()
+}
+
+func csvHeader(today Day) []string {
+	header := []string{
+		"version", "client", "known", "contact", "notes", "software", "firstSeen", "lastSeen",
+		"calls7", "calls30", "calls90", "proven", "claimed", "position", "exempt", "last410", "lastRehearsal",
+		"moved", "markedMoved", "notified", "finding", "reasons", "found",
+	}
+	for d := range Day(store.ReportDays + 1) {
+		header = append(header, (today - (store.ReportDays-d)*day).String())
+	}
+	return header
+}
+
+func (c *Client) fields(today Day) []string {
+	number := func(n uint64) string { return strconv.FormatUint(n, 10) }
+	in := func(layout string, t time.Time) string {
+		if t.IsZero() {
+			return ""
+		}
+		return t.Format(layout)
+	}
+	when := func(t time.Time) string { return in(time.RFC3339, t) }
+	var reasons []string
+	for _, f := range c.Findings {
+		reason := fmt.Sprintf("%s %s %s", f.Outcome, f.Code, f.Param)
+		reasons = append(reasons, strings.Join(strings.Fields(reason), " "))
+	}
+	fields := []string{
+		c.Version, plain(c.Client), strconv.FormatBool(c.Known), plain(c.Contact.Contact), plain(c.Notes),
+		plain(c.Software), when(c.FirstSeen), when(c.LastSeen),
+		number(c.Calls7), number(c.Calls30), number(c.Calls90), number(c.Proven), number(c.Claimed),
+		strconv.FormatFloat(c.Position, 'f', 6, 64), strconv.FormatBool(c.Exempt), when(c.Last410), when(c.Rehearsed),
+		when(c.Moved), plain(c.Marked.Sentence()), in(time.DateOnly, c.Notified),
+		string(c.Finding()), plain(strings.Join(reasons, "; ")), in(time.DateOnly, c.Found),
+	}
+	days := make([]string, store.ReportDays+1)
+	for _, d := range c.Days {
+		days[store.ReportDays-int64(today-d.Day)/day] = number(d.Calls)
+	}
+	return append(fields, days...)
+}
+
+// formula is where a spreadsheet could take text that a client sent for a formula:
+// at the start, and after anything that it may take for the end of a cell.
+var formula = regexp.MustCompile(`(^|[,;|\t\r\n"])(\s*)([=+\-@])`)
+
+func plain(text string) string {
+	if !strings.ContainsAny(text, ",;|\t\r\n\"") && !strings.ContainsAny(text[:min(1, len(text))], " =+-@") {
+		return text // as nearly all are, without the work of a pattern
+	}
+	return formula.ReplaceAllString(text, "$1$2'$3")
 }

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
@@ -25,21 +25,6 @@ func software(product string, network int) caller.Caller {
 	return caller.Caller{Agent: product, Addr: netip.AddrFrom4([4]byte{10, byte(network >> 8), byte(network), 1})}
 }
 
-// daily has everybody call once on each of some days, at the hour that it names.
-func daily(r *recorded.Rig, t *testing.T, days int, who func(day int) map[int][]caller.Caller) {
-	t.Helper()
-	for d := range days {
-		calls := who(d)
-		for h := range 24 {
-			for _, c := range calls[h] {
-				r.As("v1", c)
-			}
-			r.Clock.Pass(time.Hour)
-		}
-		r.Flush(t)
-	}
-}
-
 // registered is a registry with one integrator.
 func registered(id integrator.ID) func(context.Context, string) (bool, error) {
 	return func(_ context.Context, text string) (bool, error) { return text == id.String(), nil }
@@ -47,19 +32,22 @@ func registered(id integrator.ID) func(context.Context, string) (bool, error) {
 
 // Six networks with a call each do not hold a gate that counts only those whom somebody
 // vouches for, and neither do invented integrators; they are bounded together.
-func TestStrangersAreBounded(t *testing.T) {
+func TestUnverifiedAreBounded(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon.Truncate(24*time.Hour)))
+		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
 		partner := integrator.ID{31: 7}
 		r.Registered = registered(partner)
 		r.Age(t, 30)
 		acme := caller.Caller{Known: &caller.Client{Name: "Acme"}, Key: 1, Agent: "acme", Addr: netip.MustParseAddr("192.0.2.1")}
-		daily(r, t, 20, func(d int) map[int][]caller.Caller {
-			calls := []caller.Caller{software("curl", d%6), {Integrator: integrator.ID{30: 1, 31: byte(d)}, Addr: netip.MustParseAddr("192.0.2.9")}}
-			return map[int][]caller.Caller{2: append(calls, acme), 9: {acme, {Integrator: partner, Addr: netip.MustParseAddr("192.0.2.2")}}}
-		})
+		for d := range 20 {
+			invented := integrator.ID{30: 1, 31: byte(d)}
+			for _, c := range []caller.Caller{acme, acme, software("curl", d%6), {Integrator: invented}, {Integrator: partner}} {
+				r.As("v1", c)
+			}
+			r.Up(t, 24*time.Hour)
+		}
 		for range 1000 {
-			r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v3", Client: "origin https://new.example", Pair: recorded.Pair, Quotes: true})
+			r.On("v3", "origin https://new.example")
 		}
 		r.Flush(t)
 		e := r.Gate(t, "v1", byWords)
@@ -73,13 +61,18 @@ func TestStrangersAreBounded(t *testing.T) {
 		}
 		e = r.Gate(t, "v1", bounded)
 		share := 40.0 / 1100
-		if e.Clients != 2 || e.Known != 1 || e.Registered != 1 || e.Unasked != 0 || e.StrangerNames != 26 || e.Calls != 3 || e.StrangerCalls != 2 ||
-			e.StrangerShare < share-1e-9 || e.StrangerShare > share+1e-9 || bounded.Exceeds(e) {
-			t.Errorf("got %+v, want 2 clients with 3 calls a day, and 26 strangers with 2, %v of all", e, share)
+		if e.Clients != 2 || e.Known != 1 || e.Registered != 1 || e.Unasked != 0 || e.Calls != 3 || bounded.Exceeds(e) {
+			t.Errorf("got %+v, want 2 clients with 3 calls a day", e)
 		}
-		for name, tighter := range map[string]lifecycle.UnverifiedLimits{"calls": {MaxCallsPerDay: 1, MaxShare: 0.05}, "share": {MaxCallsPerDay: 2, MaxShare: 0.03}} {
-			if bounded.Unverified = tighter; !bounded.Exceeds(r.Gate(t, "v1", bounded)) {
-				t.Errorf("%s: the gate lets too many strangers pass", name)
+		if e.UnverifiedNames != 26 || e.UnverifiedCalls != 2 || math.Abs(e.UnverifiedShare-share) > 1e-9 {
+			t.Errorf("got %+v, want 26 unverified clients with 2 calls, %v of all", e, share)
+		}
+		for name, tighter := range map[string]lifecycle.UnverifiedLimits{
+			"calls": {MaxCallsPerDay: 1, MaxShare: 0.05}, "share": {MaxCallsPerDay: 2, MaxShare: 0.03},
+		} {
+			bounded.Unverified = tighter
+			if !bounded.Exceeds(r.Gate(t, "v1", bounded)) {
+				t.Errorf("%s: the gate lets too many unverified clients pass", name)
 			}
 		}
 	})
@@ -141,12 +134,17 @@ func TestErrorsAreNotUse(t *testing.T) {
 }
 
 // A client that the operator has marked as moved counts neither as a client nor by its
-// calls. A call without its key since then is a stranger's; one with it says otherwise.
+// calls. A call without its key since then is unverified; one with it says otherwise.
 func TestMarkedClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
 		harbour := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Unix() / store.Day), Why: "they wrote so"}}
-		r.Known = func(name string) (caller.Client, bool) { return harbour, name == "client Harbour" }
+		r.Known = func(name string) (caller.Client, bool) {
+			if name == "client Harbour" {
+				return harbour, true
+			}
+			return caller.Client{}, false
+		}
 		r.Age(t, 30)
 		call := func(key caller.KeyID, times int) {
 			for range times {
@@ -154,23 +152,23 @@ func TestMarkedClients(t *testing.T) {
 			}
 		}
 		bounded := lifecycle.Gate{Days: 7, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 10, MaxShare: 1}}
-		check := func(when string, everybody, vouched, strangers lifecycle.Evidence) {
+		check := func(when string, everybody, vouched, unverified lifecycle.Evidence) {
 			t.Helper()
 			r.Flush(t)
 			all, some := r.Evidence(t, "v1", 7), r.Gate(t, "v1", bounded)
 			if all.Clients != everybody.Clients || all.Calls != everybody.Calls || all.Marked != everybody.Marked ||
-				some.Clients != vouched.Clients || some.Calls != vouched.Calls || some.StrangerCalls != strangers.StrangerCalls {
-				t.Errorf("%s: got %+v, and with bounded strangers %+v", when, all, some)
+				some.Clients != vouched.Clients || some.Calls != vouched.Calls || some.UnverifiedCalls != unverified.UnverifiedCalls {
+				t.Errorf("%s: got %+v, and with bounded unverified ones %+v", when, all, some)
 			}
 		}
 		call(0, 4)
 		r.Call("origin https://other.example", 1)
-		check("marked today", lifecycle.Evidence{Clients: 1, Calls: 1, Marked: 1}, lifecycle.Evidence{}, lifecycle.Evidence{StrangerCalls: 1})
+		check("marked today", lifecycle.Evidence{Clients: 1, Calls: 1, Marked: 1}, lifecycle.Evidence{}, lifecycle.Evidence{UnverifiedCalls: 1})
 		r.Up(t, 24*time.Hour)
 		call(0, 3)
-		check("claimed the day after", lifecycle.Evidence{Clients: 2, Calls: 3, Marked: 1}, lifecycle.Evidence{}, lifecycle.Evidence{StrangerCalls: 3})
+		check("claimed the day after", lifecycle.Evidence{Clients: 2, Calls: 3, Marked: 1}, lifecycle.Evidence{}, lifecycle.Evidence{UnverifiedCalls: 3})
 		call(7, 1)
-		check("with its key", lifecycle.Evidence{Clients: 2, Calls: 5}, lifecycle.Evidence{Clients: 1, Calls: 4}, lifecycle.Evidence{StrangerCalls: 1})
+		check("with its key", lifecycle.Evidence{Clients: 2, Calls: 5}, lifecycle.Evidence{Clients: 1, Calls: 4}, lifecycle.Evidence{UnverifiedCalls: 1})
 		report := r.Report(t)
 		if c := report.Clients[0]; c.HasMoved() || c.Proven != 1 || c.Claimed != 7 {
 			t.Errorf("got %+v, want the client back, with one proven call", c)
@@ -191,12 +189,12 @@ func TestProvenClients(t *testing.T) {
 		for range 50 {
 			r.As("v1", caller.Caller{Known: acme})
 			r.As("v1", caller.Caller{Known: bold})
-			r.Call("origin https://stranger.example", 1)
+			r.Call("origin https://unverified.example", 1)
 		}
 		r.Flush(t)
 		gate := lifecycle.Gate{MaxClients: 1, MaxCallsPerDay: 3, Days: 7, Count: lifecycle.CountProven}
 		e := r.Gate(t, "v1", gate)
-		if e.Clients != 1 || e.Calls != 3 || e.Proven != 1 || e.Names != 3 || e.StrangerNames != 2 || e.StrangerCalls != 150 || gate.Exceeds(e) || e.Missing != "" {
+		if e.Clients != 1 || e.Calls != 3 || e.Proven != 1 || e.Names != 3 || e.UnverifiedNames != 2 || e.UnverifiedCalls != 150 || gate.Exceeds(e) || e.Missing != "" {
 			t.Errorf("got %+v, want one proven client with three calls, and two others that do not count", e)
 		}
 	})
@@ -214,7 +212,7 @@ func TestEarliestMoment(t *testing.T) {
 		r.Flush(t)
 		for name, gate := range map[string]lifecycle.Gate{
 			"clients": {MaxClients: 3, MaxCallsPerDay: 1000, Days: 7}, "calls": {MaxClients: 100, MaxCallsPerDay: 100, Days: 7}, "nobody": {Days: 2}, "both": {MaxClients: 1, MaxCallsPerDay: 45, Days: 3},
-			"strangers": {MaxClients: 1, Days: 7, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 60, MaxShare: 1}},
+			"unverified": {MaxClients: 1, Days: 7, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 60, MaxShare: 1}},
 		} {
 			began := r.Clock.Now()
 			first := r.Gate(t, "v1", gate)

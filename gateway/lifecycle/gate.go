@@ -29,7 +29,7 @@ type Usage interface {
 	// Release records that the gate of a version lets a sunset pass, or says why it
 	// must not.
 	Release(version string, sunset time.Time, entry string) error
-	// Follow is told the hash of the plan in force and which versions are in it.
+	// Follow records the hash of the plan in force and which versions are in it.
 	Follow(hash string, planned []string)
 }
 
@@ -38,24 +38,24 @@ type Usage interface {
 // like a version that nobody needs.
 //
 // Which clients count, the gate says: all of them, the known and registered ones if it
-// has bounds for strangers, or the proven ones with CountProven. All others are
-// strangers. A client marked as moved counts neither as a client nor by its calls, until
-// a proven call; a call that merely claims its name counts as a stranger's.
+// has bounds for unverified clients, or the proven ones with CountProven. All others are
+// unverified. A client marked as moved counts neither as a client nor by its calls, until
+// a proven call; a call that merely claims its name counts as unverified.
 type Evidence struct {
 	Clients int    `json:"clients"` // distinct ones that count, in all these days
 	Calls   int    `json:"calls"`   // theirs, on the busiest day
 	Missing string `json:"-"`       // why more clients or calls are possible; empty if the numbers are complete
 
-	Names         int     `json:"names"`         // that called, whether they count or not
-	Known         int     `json:"known"`         // of the names, known to the operator, with a key or without
-	Proven        int     `json:"proven"`        // of the names, those with at least one call with a key
-	Registered    int     `json:"registered"`    // of the names, integrators that a registry has
-	StrangerNames int     `json:"strangerNames"` // of the names, all that do not count as clients
-	StrangerCalls int     `json:"strangerCalls"` // on their busiest day
-	StrangerShare float64 `json:"strangerShare"` // of the calls to all versions within these days
-	Marked        int     `json:"marked"`        // names that do not count: the operator says that they have moved
-	Errors        int     `json:"errors"`        // names that do not count: they only got errors, and then a brownout's
-	Unasked       int     `json:"unasked"`       // of Registered: no registry could be asked
+	Names           int     `json:"names"`         // that called, whether they count or not
+	Known           int     `json:"known"`         // of the names, known to the operator, with a key or without
+	Proven          int     `json:"proven"`        // of the names, those with at least one call with a key
+	Registered      int     `json:"registered"`    // of the names, integrators that a registry has
+	UnverifiedNames int     `json:"strangerNames"` // of the names, all that do not count as clients
+	UnverifiedCalls int     `json:"strangerCalls"` // on their busiest day
+	UnverifiedShare float64 `json:"strangerShare"` // of the calls to all versions within these days
+	Marked          int     `json:"marked"`        // names that do not count: the operator says that they have moved
+	Errors          int     `json:"errors"`        // names that do not count: only errors, and then a brownout's
+	Unasked         int     `json:"unasked"`       // of Registered: no registry could be asked
 
 	Earliest time.Time `json:"earliest,omitzero"` // when these numbers let the sunset pass if nobody calls any more
 
@@ -86,8 +86,8 @@ const (
 	inspectLimit = time.Minute     // and a command
 	clockSkew    = time.Minute     // that two clocks may differ
 
-	// A gate is read again after so many times as long as its last reading took, so that
-	// many clients cost little, but never later than this.
+	// The pause between readings is this many times the duration of the last one, so that
+	// a large database is not read all the time, but never longer than maxGatePause.
 	gatePause    = 10
 	maxGatePause = time.Minute
 )
@@ -220,9 +220,8 @@ func (g *gates) remember(about decision, s *Schedule, r GateReading, now time.Ti
 	return &r
 }
 
-// readGate reads a gate, and lets the sunset pass if it has come and nothing speaks
-// against it. A release that cannot be recorded would not be final, so the gate
-// holds.
+// readGate reads a gate, and releases a sunset that has come unless the gate holds. A
+// release that cannot be recorded would not be final, so the gate holds.
 func (g *gates) readGate(
 	about decision, s *Schedule, usage Usage, last *Evidence, void, now time.Time,
 ) GateReading {
@@ -303,13 +302,13 @@ func (g *Gate) compare(e Evidence) []comparison {
 		return all
 	}
 	limits := g.Unverified
-	calls = humanize.Count(e.StrangerCalls, "stranger call", "stranger calls") + " on the busiest day"
-	share := humanize.Percent(e.StrangerShare) + " of all calls from unverified clients"
+	calls = humanize.Count(e.UnverifiedCalls, "unverified call", "unverified calls") + " on the busiest day"
+	share := humanize.Percent(e.UnverifiedShare) + " of all calls from unverified clients"
 	byCalls := fmt.Sprintf("%s (limit %s)", calls, humanize.Number(limits.MaxCallsPerDay))
 	byShare := fmt.Sprintf("%s (limit %s)", share, humanize.Percent(limits.MaxShare))
 	return append(all,
-		comparison{byCalls, e.StrangerCalls > limits.MaxCallsPerDay},
-		comparison{byShare, e.StrangerShare > limits.MaxShare},
+		comparison{byCalls, e.UnverifiedCalls > limits.MaxCallsPerDay},
+		comparison{byShare, e.UnverifiedShare > limits.MaxShare},
 	)
 }
 

@@ -156,7 +156,7 @@ const confirmedEarly = "the sunset has not come, so that there is nothing to con
 
 // abrupt returns why a changed plan is refused while the service runs: it would
 // refuse clients of a version the moment it is read, which is more often a wrong
-// year than a decision. A version that says "immediate" is taken at its word.
+// year than a decision. "immediate" allows it.
 func (k *Keeper) abrupt(before *planInForce, after *Plan) error {
 	now := k.options.Now()
 	var faults jsonfile.Problems
@@ -202,8 +202,7 @@ func differences(before, after *Plan, versions []string) (changed []string) {
 	return changed
 }
 
-// enforce puts a plan in force with its gates as they are now, read afresh or, where
-// that takes long, a while ago.
+// enforce puts a plan in force, with the latest readings of its gates.
 func (k *Keeper) enforce(c planInForce, afresh bool) {
 	now := k.options.Now()
 	k.options.Usage.Follow(c.hash, c.plan.planned()) // first: a gate releases only if all instances follow its plan

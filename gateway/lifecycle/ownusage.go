@@ -33,7 +33,7 @@ type OwnFinding struct {
 	Says    string `json:"says"` // the same in words
 }
 
-// OwnUsage is what a client is told about itself.
+// OwnUsage reports a client's own calls to old versions.
 type OwnUsage struct {
 	Client   string       `json:"client"`
 	Plan     string       `json:"plan,omitempty"` // the hash of the plan in force

@@ -64,15 +64,14 @@ type Gate struct {
 	Count          string           `json:"count,omitempty"`     // CountProven, or empty: every client counts
 	Unverified     UnverifiedLimits `json:"strangers,omitzero"`  // zero: they count like any client
 	Confirmed      bool             `json:"released,omitempty"`  // the operator confirmed this sunset
-	Roaming        any              `json:"roaming,omitempty"`   // no longer supported, and nil in every valid plan
 }
 
 // CountProven has a gate count only clients that prove who they are with a key.
 const CountProven = "proven"
 
-// UnverifiedLimits, "strangers" in a plan, bounds the clients that nobody vouches for: those that the operator does
-// not know, that have no key, and that no registry has as an integrator. With it, only
-// the others count as clients of the gate, and only their calls.
+// UnverifiedLimits, "strangers" in a plan, bounds the clients that nobody vouches for:
+// those that the operator does not know, that have no key, and that no registry has as an
+// integrator. With it, only the others count as clients of the gate, and only their calls.
 type UnverifiedLimits struct {
 	MaxCallsPerDay int     `json:"maxCallsPerDay"`
 	MaxShare       float64 `json:"maxShare"` // of the calls to all versions within the days
@@ -276,21 +275,19 @@ func (p parser) gate(at string, g *Gate) {
 	if g.Instances < 0 || g.Instances > maxInstances {
 		p.Add(at+".instances", "%d is not a number of instances from 1 to %d", g.Instances, maxInstances)
 	}
-	if g.Roaming != nil {
-		p.Add(at+".roaming", "no longer supported: every name counts as a client; remove it")
-	}
 	if g.Count != "" && g.Count != CountProven {
 		p.Add(at+".count", "%.40q is not %q; leave it out to count every client", g.Count, CountProven)
 	}
 	if g.Count != "" && g.Unverified != (UnverifiedLimits{}) {
-		p.Add(at+".strangers", `has no meaning beside "count", which lets no stranger hold the sunset; remove one`)
+		p.Add(at+".strangers",
+			`has no meaning beside "count", which lets no unverified client hold the sunset; remove one`)
 	}
-	p.strangers(at+".strangers", g.Unverified)
+	p.unverified(at+".strangers", g.Unverified)
 }
 
-// strangers checks the bounds of a gate, of which both are needed: one of 0 would let
-// any stranger hold the sunset for ever.
-func (p parser) strangers(at string, s UnverifiedLimits) {
+// unverified checks the bounds of a gate, of which both are needed: one of 0 would let
+// any unverified client hold the sunset for ever.
+func (p parser) unverified(at string, s UnverifiedLimits) {
 	if s == (UnverifiedLimits{}) {
 		return
 	}

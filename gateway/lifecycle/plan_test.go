@@ -2,45 +2,12 @@ package lifecycle_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
-
-var served = []string{"v3", "v3legacy", "v1"}
-
-const (
-	partner = "0x000000000000000000000000000000000000c0de"
-
-	fullPlan = `{"versions": {
-  "v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
-         "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1",
-         "brownouts": [{"from": "2027-02-10T14:00:00Z", "to": "2027-02-10T15:00:00Z", "share": 0.5},
-                       {"from": "2027-01-12T15:00:00+01:00", "to": "2027-01-12T14:15:00Z", "share": 0.25}],
-         "exempt": ["` + partner + `", "203.0.113.0/24", "origin:https://partner.example"],
-         "gate": {"maxClients": 5, "maxCallsPerDay": 100}}}}`
-)
-
-func at(text string) time.Time {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil {
-		panic(err)
-	}
-	return t
-}
-
-func parse(t *testing.T, text string) *lifecycle.Plan {
-	t.Helper()
-	plan, err := lifecycle.Parse([]byte(text), served)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plan
-}
 
 func TestParse(t *testing.T) {
 	got, err := json.Marshal(parse(t, fullPlan))
@@ -58,19 +25,89 @@ func TestParse(t *testing.T) {
 	}
 }
 
-func TestParseAccepts(t *testing.T) {
-	const base = `"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"`
-	for name, text := range map[string]string{
-		"no versions":           `{"versions":{}}`,
-		"only deprecated":       `{"versions":{"v1":{` + base + `}}}`,
-		"sunset null":           `{"versions":{"v1":{` + base + `,"sunset":null,"gate":null,"brownouts":null,"exempt":null}}}`,
-		"sunset at once":        `{"versions":{"v1":{` + base + `,"sunset":"2026-09-01T00:00:00Z"}}}`,
-		"a gate of zero":        `{"versions":{"v1":{` + base + `,"sunset":"2026-09-01T00:00:00Z","gate":{"maxClients":0,"maxCallsPerDay":0}}}}`,
-		"the current version":   `{"versions":{"v3":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v1/quote","docs":"https://example.org/m"}}}`,
-		"windows that touch":    `{"versions":{"v1":{` + base + `,"sunset":"2026-09-01T02:00:00Z","brownouts":[{"from":"2026-09-01T00:00:00Z","to":"2026-09-01T01:00:00Z","share":1},{"from":"2026-09-01T01:00:00Z","to":"2026-09-01T02:00:00Z","share":0.001}]}}}`,
-		"a chain of successors": `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","sunset":"2027-01-01T00:00:00Z","successor":"/v3legacy/swap/quote","docs":"https://example.org/m"},"v3legacy":{` + base + `,"sunset":"2027-01-01T00:00:01Z"}}}`,
+// TestParsePlans: the bounds of times, links and gates are allowed themselves.
+func TestParsePlans(t *testing.T) {
+	const sunset = `"sunset": "2027-03-01T00:00:00Z"`
+	windows := func(all string) string { return planOf(sunset + `, "brownouts": [` + all + `]`) }
+	gate := func(fields string) string { return planOf(sunset + `, "gate": {` + fields + `}`) }
+	instead := func(old, new string) string { return strings.Replace(planOf(""), old, new, 1) }
+	two := func(v1, v3 string) string {
+		return strings.TrimSuffix(planOf(v1), "}}") + `, "v3": {"deprecated": "2026-01-01T00:00:00Z",
+			"docs": "https://example.org/m", ` + v3 + `}}}`
+	}
+	const successor, docs = "/v3/swap/quote", "https://example.org/m"
+	longPath, longDocs := "/v3/"+strings.Repeat("a", 1020), "https://example.org/"+strings.Repeat("a", 1004)
+	const (
+		noTime    = "is not a time"
+		noYear    = "is outside the years"
+		noPath    = "is not a plain path"
+		noAddress = "is not an https address"
+	)
+	for _, tt := range []struct{ name, text, want string }{ // want is empty for a plan that is accepted
+		{"no versions", nothingPlanned, ""},
+		{"only deprecated", planOf(""), ""},
+		{"null", planOf(`"sunset": null, "gate": null, "brownouts": null, "exempt": null`), ""},
+		{"sunset at once", planOf(`"sunset": "2026-01-01T00:00:00Z"`), ""},
+		{"the current version", `{"versions":{"v3":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v1/q","docs":"` + docs + `"}}}`, ""},
+		{"windows that touch", windows(`{"from": "2026-09-01T00:00:00Z", "to": "2026-09-01T01:00:00Z", "share": 1},
+			{"from": "2026-09-01T01:00:00Z", "to": "2026-09-01T02:00:00Z", "share": 0.001}`), ""},
+		{"a chain of successors", two(sunset, `"sunset": "2027-03-01T00:00:01Z", "successor": "/v3legacy/q"`), ""},
+
+		{"nothing", ``, "not valid JSON"},
+		{"an array", `[]`, "line 1, column 1: the file must be one object"},
+		{"no field", `{}`, "versions: missing"},
+		{"versions null", `{"versions":null}`, "versions: missing"},
+		{"a version null", `{"versions":{"v1":null}}`, "versions.v1: empty"},
+		{"an empty version", `{"versions":{"v1":{}}}`, "versions.v1.deprecated: missing"},
+		{"a version twice", `{"versions":{"v1":{},"v1":{}}}`, "versions.v1: given twice"},
+		{"brownouts no array", planOf(`"brownouts": 5`), "versions.v1.brownouts: got number, want array"},
+		{"half windows", windows(`{"to": "2026-02-01T00:00:00Z", "share": 1}, {"to": "2026-02-02T00:00:00Z", "share": 1},
+			{"from": "2026-02-03T00:00:00Z", "share": 1}`), "versions.v1.brownouts[0].from: missing\n" +
+			"versions.v1.brownouts[1].from: missing\nversions.v1.brownouts[2].to: missing"},
+		{"a circle", two("", `"successor": "/v1/quote"`), "versions.v3.successor: leads back to v3"},
+		{"successor goes too", two("", `"sunset": "2030-01-01T00:00:00Z", "successor": "/v3legacy/x"`),
+			"versions.v1.successor: v3 has its own sunset"},
+
+		{"lenient time", planOf(`"sunset": "2027-03-01T1:00:00Z"`), noTime},
+		{"the first year", instead("2026-01-01", "1970-01-01"), ""},
+		{"before it", instead("2026-01-01T00:00:00", "1969-12-31T23:59:59"), noYear},
+		{"the last year", planOf(`"sunset": "9999-12-31T23:59:59Z"`), ""},
+		{"after it", planOf(`"sunset": "10000-01-01T00:00:00Z"`), noTime},
+		{"after it in UTC", planOf(`"sunset": "9999-12-31T23:59:59-01:00"`), noYear},
+
+		{"own path, old mount", instead(successor, "/swap/v1/quote"), "belongs to v1 itself"},
+		{"path with a query", instead(successor, "/v3/swap/quote?a=b"), noPath},
+		{"another host", instead(successor, "//evil.example/v3"), noPath},
+		{"header injection", instead(docs, `https://example.org/m>; rel=\"x`), noAddress},
+		{"newline in docs", instead(docs, `https://example.org/\r\nX: y`), noAddress},
+		{"docs without host", instead(docs, `https:///m`), noAddress},
+		{"a long path", instead(successor, longPath), ""},
+		{"too long a path", instead(successor, longPath+"a"), noPath},
+		{"a long address", instead(docs, longDocs), ""},
+		{"too long an address", instead(docs, longDocs+"a"), noAddress},
+
+		{"a gate of zero", gate(`"maxClients": 0, "maxCallsPerDay": 0`), ""},
+		{"few days", gate(`"days": 1, "instances": 1`), ""},
+		{"most days", gate(`"days": 90, "instances": 1000`), ""},
+		{"too many days", gate(`"days": 91`), "gate.days: 91 is not"},
+		{"negative days", gate(`"days": -1`), "gate.days: -1 is not"},
+		{"too many instances", gate(`"instances": 1001`), "gate.instances: 1001 is not"},
+		{"negative instances", gate(`"instances": -1`), "gate.instances: -1 is not"},
+		{"negative clients", gate(`"maxClients": -1`), "gate.maxClients: -1 is not"},
+		{"negative calls", gate(`"maxCallsPerDay": -1`), "gate.maxCallsPerDay: -1 is not"},
+		{"roaming, as of old", gate(`"roaming": "once"`), "versions.v1.gate.roaming: unknown field"},
+		{"proven", gate(`"count": "proven"`), ""},
+		{"known", gate(`"count": "known"`), `gate.count: "known" is not "proven"; leave it out`},
+		{"both", gate(`"count": "proven", "strangers": {"maxCallsPerDay": 1, "maxShare": 1}`), "gate.strangers: has no meaning"},
+		{"unverified", gate(`"strangers": {"maxCallsPerDay": 5, "maxShare": 1}`), ""},
+		{"no share", gate(`"strangers": {"maxCallsPerDay": 5}`), "gate.strangers.maxShare: 0 is not"},
+		{"too large a share", gate(`"strangers": {"maxCallsPerDay": 5, "maxShare": 1.1}`), "gate.strangers.maxShare: 1.1 is not"},
+		{"no calls", gate(`"strangers": {"maxShare": 0.5}`), "gate.strangers.maxCallsPerDay: 0 is not"},
 	} {
-		t.Run(name, func(t *testing.T) { parse(t, text) })
+		_, err := lifecycle.Parse([]byte(tt.text), served)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
+		}
 	}
 }
 
@@ -148,44 +185,8 @@ func TestParseReportsEveryFault(t *testing.T) {
 	}
 }
 
-func TestParseRefuses(t *testing.T) {
-	entry := func(extra string) string {
-		return `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"` + extra + `}}}`
-	}
-	for name, tt := range map[string]struct{ text, want string }{
-		"nothing":             {``, "not valid JSON"},
-		"no versions":         {`{}`, "versions: missing"},
-		"versions null":       {`{"versions":null}`, "versions: missing"},
-		"a version null":      {`{"versions":{"v1":null}}`, "versions.v1: empty"},
-		"an empty version":    {`{"versions":{"v1":{}}}`, "versions.v1.deprecated: missing"},
-		"a version twice":     {`{"versions":{"v1":{},"v1":{}}}`, "versions.v1: given twice"},
-		"an empty key":        {`{"versions":{},"":[]}`, `line 1, column 16: "": unknown field`},
-		"an array":            {`[]`, "line 1, column 1: the file must be one object"},
-		"brownouts no array":  {entry(`,"brownouts":5`), "versions.v1.brownouts: got number, want array"},
-		"lenient time":        {entry(`,"sunset":"2027-03-01T1:00:00Z"`), "not a time"},
-		"year 10000 in UTC":   {entry(`,"sunset":"9999-12-31T23:59:59-01:00"`), "outside the years"},
-		"own path, old mount": {strings.Replace(entry(""), "/v3/swap/quote", "/swap/v1/quote", 1), "belongs to v1 itself"},
-		"path with a query":   {strings.Replace(entry(""), "/v3/swap/quote", "/v3/swap/quote?a=b", 1), "not a plain path"},
-		"another host":        {strings.Replace(entry(""), "/v3/swap/quote", "//evil.example/v3", 1), "not a plain path"},
-		"header injection":    {strings.Replace(entry(""), "https://example.org/m", `https://example.org/m>; rel=\"x`, 1), "not an https address"},
-		"newline in docs":     {strings.Replace(entry(""), "https://example.org/m", `https://example.org/\r\nX: y`, 1), "not an https address"},
-		"docs without host":   {strings.Replace(entry(""), "https://example.org/m", `https:///m`, 1), "not an https address"},
-		"a circle": {`{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"},
-			"v3":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v1/quote","docs":"https://example.org/m"}}}`, "versions.v3.successor: leads back to v3"},
-		"successor goes too": {`{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v3/swap/quote","docs":"https://example.org/m"},
-			"v3":{"deprecated":"2026-09-01T00:00:00Z","sunset":"2030-01-01T00:00:00Z","successor":"/v3legacy/x","docs":"https://example.org/m"}}}`, "versions.v1.successor: v3 has its own sunset"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			_, err := lifecycle.Parse([]byte(tt.text), served)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want it to say %q", err, tt.want)
-			}
-		})
-	}
-}
-
 func TestStage(t *testing.T) {
-	s := parse(t, fullPlan).Versions["v1"]
+	s := scheduleOf(t, fullPlan)
 	for moment, want := range map[string]lifecycle.Stage{
 		"2026-08-31T23:59:59Z": lifecycle.Active,
 		"2026-09-01T00:00:00Z": lifecycle.Deprecated,
@@ -215,78 +216,6 @@ func TestStage(t *testing.T) {
 	var none *lifecycle.Schedule
 	if got := none.Stage(s.Sunset, true); got != lifecycle.Active {
 		t.Errorf("without a plan: got %s, want active", got)
-	}
-}
-
-// The first and the last year, and links of 1024 characters, are allowed themselves.
-func TestBoundsOfTimesAndLinks(t *testing.T) {
-	plan := func(deprecated, sunset, successor, docs string) string {
-		return fmt.Sprintf(`{"versions":{"v1":{"deprecated":%q,"sunset":%q,"successor":%q,"docs":%q}}}`,
-			deprecated, sunset, successor, docs)
-	}
-	const first, last = "1970-01-01T00:00:00Z", "9999-12-31T23:59:59Z"
-	path, docs := "/v3/"+strings.Repeat("a", 1020), "https://example.org/"+strings.Repeat("a", 1004)
-	for text, want := range map[string]string{
-		plan(first, last, path, docs):                    "",
-		plan("1969-12-31T23:59:59Z", last, path, docs):   "outside the years",
-		plan(first, last, path+"a", docs):                "not a plain path",
-		plan(first, last, path, docs+"a"):                "not an https address",
-		plan(first, "10000-01-01T00:00:00Z", path, docs): "not a time",
-	} {
-		_, err := lifecycle.Parse([]byte(text), served)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%.120s: got %v, want %q", text, err, want)
-		}
-	}
-}
-
-// A window without a beginning or an end is that one fault: it is compared with nothing.
-func TestWindowsWithoutABeginningOrAnEnd(t *testing.T) {
-	window := func(day string) string { return `{"to": "2026-02-` + day + `T00:00:00Z", "share": 0.5}` }
-	text := planOf(`"sunset": "2027-03-01T00:00:00Z", "brownouts": [` + window("01") + `, ` + window("02") + `,
-		{"from": "2026-02-03T00:00:00Z", "share": 0.5}]`)
-	_, err := lifecycle.Parse([]byte(text), served)
-	const want = "versions.v1.brownouts[0].from: missing\n" +
-		"versions.v1.brownouts[1].from: missing\nversions.v1.brownouts[2].to: missing"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
-// A share takes the clients whose place in the order is below it.
-func TestShareEndsBeforeItsPlace(t *testing.T) {
-	half := lifecycle.Brownout{Share: 0.5}
-	for position, want := range map[float64]bool{0: true, 0.499: true, 0.5: false, 0.501: false} {
-		if got := (&lifecycle.Schedule{}).Hits(half, lifecycle.Recorded("client A", position, false)); got != want {
-			t.Errorf("place %v: got %t, want %t", position, got, want)
-		}
-	}
-}
-
-// The bounds of a gate are allowed themselves. Without days, it looks back a week.
-func TestBoundsOfAGate(t *testing.T) {
-	for gate, days := range map[string]int{
-		`{"maxClients": 0, "maxCallsPerDay": 0}`:                                7,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 1, "instances": 1}`:     1,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 90, "instances": 1000}`: 90,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 91}`:                    0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": -1}`:                    0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": 1001}`:  0,
-		`{"maxClients": 5, "maxCallsPerDay": 5, "days": 7, "instances": -1}`:    0,
-		`{"maxClients": -1, "maxCallsPerDay": 5}`:                               0,
-		`{"maxClients": 5, "maxCallsPerDay": -1}`:                               0,
-	} {
-		plan, err := lifecycle.Parse([]byte(planOf(`"sunset": "2027-03-01T00:00:00Z", "gate": `+gate)), served)
-		switch {
-		case days == 0:
-			if err == nil {
-				t.Errorf("%s is accepted", gate)
-			}
-		case err != nil:
-			t.Errorf("%s: %v", gate, err)
-		case plan.Versions["v1"].Gate.Days != days:
-			t.Errorf("%s: got %d days, want %d", gate, plan.Versions["v1"].Gate.Days, days)
-		}
 	}
 }
 

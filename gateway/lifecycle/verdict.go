@@ -38,7 +38,7 @@ func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Ve
 	}
 	v := &Verdict{Blocked: gate.Holds}
 	switch {
-	case gate.Holds && gate.Missing != "" && !gate.Exceeds(*gate.Evidence): // which is long
+	case gate.Holds && gate.Missing != "" && !gate.Exceeds(*gate.Evidence): // gate.Why would list every gap
 		v.Says = fmt.Sprintf("%s cannot be retired yet: the counts of %s are incomplete", version,
 			humanize.Count(gate.Days, "day", "days"))
 	case gate.Holds:

@@ -39,7 +39,7 @@ type shard struct {
 // times are those of the accepted requests of a source, since the start, in order.
 type times []time.Duration
 
-// newBudget makes a budget for so many sources a minute. A shard has room for three
+// newBudget makes a budget for a number of sources per minute. A shard has room for three
 // eighths more: a source is kept up to a quarter of a minute too long, and a hash spreads
 // the sources a little unevenly.
 func newBudget(sources int, now func() time.Time) *budget {

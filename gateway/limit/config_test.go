@@ -3,128 +3,117 @@ package limit
 import (
 	"strings"
 	"testing"
+	"time"
 
-	"github.com/sethvargo/go-envconfig"
+	"github.com/redis/go-redis/v9"
 )
 
-// The default makes the keys that gateways of before the variable use.
-func TestEnvironment(t *testing.T) {
-	for name, tt := range map[string]struct {
-		env  map[string]string
-		want Config
+// TestValidate: every problem is reported, and none of the messages repeats a password.
+func TestValidate(t *testing.T) {
+	url := func(text string) Config { return Config{PerMinute: 30, RedisURL: text} }
+	prefix := func(text string) Config { return Config{RedisPrefix: text} }
+	const limits, redisURL, prefixes = "RATE_LIMIT: ", "REDIS_URL: ", "REDIS_PREFIX: "
+	for _, tt := range []struct {
+		name string
+		cfg  Config
+		want string // what each line of the error begins with; empty: there is none
 	}{
-		"nothing":      {nil, Config{PerMinute: 30, RedisPrefix: "quotegate:"}},
-		"a prefix":     {map[string]string{"REDIS_PREFIX": "staging:"}, Config{PerMinute: 30, RedisPrefix: "staging:"}},
-		"empty prefix": {map[string]string{"REDIS_PREFIX": ""}, Config{PerMinute: 30}},
+		{"zero value", Config{}, ""},
+		{"highest", Config{PerMinute: MaxPerMinute}, ""},
+		{"redis", url("redis://localhost:6379/0"), ""},
+		{"redis with TLS", url("rediss://user:p%40ss@redis.example:6380/2?pool_size=5"), ""},
+		{"redis on a unix socket", url("unix:///run/redis.sock?db=1"), ""},
+		{"sentinel", url("redis://a:26379?master_name=main&addr=b:26380&addr=[::1]:26379"), ""},
+		{"sentinel in all", url("rediss://x:y%26@a.example:26379/2?master_name=main&username=user&password=p%40ss"), ""},
+		{"cluster", url("redis://a:6379?addr=b:6379&addr=[::1]:6380"), ""},
+		{"cluster in all", url("rediss://user:p%40ss@a.example/?addr=b:6379&pool_size=5"), ""},
+		{"a prefix", prefix("staging/quotegate:"), ""},
+		{"longest prefix", prefix(strings.Repeat("~", 64)), ""},
+
+		{"all at once", Config{PerMinute: -1, RedisURL: "http://localhost", RedisPrefix: "my gateway"}, limits + "|" + prefixes + "|" + redisURL},
+		{"too high a limit", Config{PerMinute: MaxPerMinute + 1}, limits},
+		{"redis without scheme", url("localhost:6379"), redisURL},
+		{"redis port", url("redis://localhost:70000"), redisURL},
+		{"redis database", url("redis://localhost/-1"), redisURL},
+		{"redis database by name", url("redis://localhost/main"), redisURL},
+		{"unknown redis option", url("redis://localhost?colour=blue"), redisURL},
+		{"unix socket without path", url("unix://"), redisURL},
+		{"several hosts", url("redis://a:6379,b:6379"), redisURL},
+		{"an earlier form", url("redis+sentinel://a:26379/main"), redisURL},
+		{"sentinel without master", url("redis://a:26379?master_name="), redisURL},
+		{"sentinel database", url("redis://a:26379/x?master_name=main"), redisURL},
+		{"negative database", url("redis://a:26379/-1?master_name=main"), redisURL},
+		{"sentinel port", url("redis://a:0?master_name=main"), redisURL},
+		{"another sentinel's port", url("redis://a:26379?master_name=main&addr=b:70000"), redisURL},
+		{"sentinel on a socket", url("unix:///run/redis.sock?master_name=main"), redisURL},
+		{"cluster with a gap", url("redis://a?addr="), redisURL},
+		{"cluster port", url("redis://a:6379?addr=b:70000"), redisURL},
+		{"cluster with a database", url("redis://a/1?addr=b:6379"), redisURL},
+		{"cluster with db", url("redis://a?addr=b:6379&db=1"), redisURL},
+		{"a prefix too long", prefix(strings.Repeat("x", 64+1)), prefixes},
+		{"a prefix with a space", prefix("a b"), prefixes},
+		{"a prefix with a newline", prefix("a\n"), prefixes},
+		{"a prefix beyond ASCII", prefix("prüfung:"), prefixes},
+
+		{"password and port", url("redis://user:hunter2@host:port"), redisURL},
+		{"password with a slash", url("redis://user:12/hunter2@host"), redisURL},
+		{"password badly encoded", url("redis://user:%hunter2@host"), redisURL},
+		{"password and host", url("redis://user:hunter2@ho st"), redisURL},
+		{"password as an option", url("redis://user@host?password=hunter2"), redisURL},
+		{"password as the scheme", url("hunter2://host"), redisURL},
+		{"password in an earlier form", url("redis+sentinel://user:hunter2@a/main"), redisURL},
+		{"password of a cluster", url("redis://user:hunter2@a?addr=b:port"), redisURL},
+		{"password badly encoded, cluster", url("redis://user:%hunter2@a?addr=b:6379"), redisURL},
+		{"password of a sentinel", url("redis://user:hunter2@a/hunter2?master_name=main"), redisURL},
+		{"password of its master", url("redis://a?master_name=main&password=hunter2&colour=hunter2"), redisURL},
+		{"password alone", url("hunter2"), redisURL},
 	} {
-		var got Config
-		if err := envconfig.ProcessWith(t.Context(), &envconfig.Config{Target: &got, Lookuper: envconfig.MapLookuper(tt.env)}); err != nil || got != tt.want {
-			t.Errorf("%s: got %+v, %v, want %+v", name, got, err, tt.want)
+		err := tt.cfg.Validate()
+		if tt.want == "" {
+			if err != nil {
+				t.Errorf("%s: got %v", tt.name, err)
+			}
+			continue
+		}
+		if err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: got %v, want a problem, without the password", tt.name, err)
+			continue
+		}
+		lines, want := strings.Split(err.Error(), "\n"), strings.Split(tt.want, "|")
+		for i := range max(len(lines), len(want)) {
+			if i >= len(lines) || i >= len(want) || !strings.HasPrefix(lines[i], want[i]) {
+				t.Errorf("%s: got %q, want %q", tt.name, lines, want)
+				break
+			}
+		}
+		if _, err := New(t.Context(), tt.cfg, quiet, newClock().now); err == nil {
+			t.Errorf("%s: New took it", tt.name)
 		}
 	}
 }
 
-func TestValidateAccepts(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"zero value":      {},
-		"default":         {PerMinute: 30},
-		"highest":         {PerMinute: MaxPerMinute},
-		"redis":           {PerMinute: 30, RedisURL: "redis://localhost:6379/0"},
-		"redis with TLS":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@redis.example:6380/2?pool_size=5"},
-		"redis on a unix": {PerMinute: 30, RedisURL: "unix:///run/redis.sock?db=1"},
-		"sentinel":        {PerMinute: 30, RedisURL: "redis://a:26379?master_name=main&addr=b:26380&addr=[::1]:26379"},
-		"sentinel in all": {PerMinute: 30, RedisURL: "rediss://x:y%26@a.example:26379/2?master_name=main&username=user&password=p%40ss&pool_size=5"},
-		"cluster":         {PerMinute: 30, RedisURL: "redis://a:6379?addr=b:6379&addr=[::1]:6380"},
-		"cluster in all":  {PerMinute: 30, RedisURL: "rediss://user:p%40ss@a.example/?addr=b:6379&pool_size=5"},
-		"a prefix":        {RedisPrefix: "staging/quotegate:"},
-		"longest prefix":  {RedisPrefix: strings.Repeat("~", 64)},
+// With TLS every node must have a certificate for its own name, unless the URL says that
+// any will do.
+func TestTLS(t *testing.T) {
+	for url, skip := range map[string]bool{
+		"rediss://a": false, "rediss://a?skip_verify=true": true, "rediss://a?addr=b:6379": false,
 	} {
-		t.Run(name, func(t *testing.T) {
-			if err := cfg.Validate(); err != nil {
-				t.Errorf("got %v, want no problem", err)
-			}
-		})
-	}
-}
-
-func TestValidateReportsEveryProblem(t *testing.T) {
-	err := Config{PerMinute: -1, RedisURL: "http://localhost", RedisPrefix: "my gateway"}.Validate()
-	if err == nil {
-		t.Fatal("got no problem, want three")
-	}
-	lines := strings.Split(err.Error(), "\n")
-	want := []string{"RATE_LIMIT: -1", `REDIS_PREFIX: "my gateway"`, "REDIS_URL:"}
-	if len(lines) != len(want) {
-		t.Fatalf("got %d problems, want %d:\n%v", len(lines), len(want), err)
-	}
-	for i := range want {
-		if !strings.HasPrefix(lines[i], want[i]) {
-			t.Errorf("got %q, want it to start with %q", lines[i], want[i])
+		target, err := parseURL(url)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-}
-
-func TestValidateRefuses(t *testing.T) {
-	for name, cfg := range map[string]Config{
-		"too high a limit":         {PerMinute: MaxPerMinute + 1},
-		"redis without scheme":     {RedisURL: "localhost:6379"},
-		"redis port":               {RedisURL: "redis://localhost:70000"},
-		"redis database":           {RedisURL: "redis://localhost/-1"},
-		"redis database by name":   {RedisURL: "redis://localhost/main"},
-		"unknown redis option":     {RedisURL: "redis://localhost?colour=blue"},
-		"unix socket without path": {RedisURL: "unix://"},
-		"several hosts":            {RedisURL: "redis://a:6379,b:6379"},
-		"an earlier form":          {RedisURL: "redis+sentinel://a:26379/main"},
-		"an earlier form, cluster": {RedisURL: "redis+cluster://a:6379,b:6379"},
-		"sentinel without master":  {RedisURL: "redis://a:26379?master_name="},
-		"sentinel database":        {RedisURL: "redis://a:26379/x?master_name=main"},
-		"negative database":        {RedisURL: "redis://a:26379/-1?master_name=main"},
-		"sentinel port":            {RedisURL: "redis://a:0?master_name=main"},
-		"another sentinel's port":  {RedisURL: "redis://a:26379?master_name=main&addr=b:70000"},
-		"sentinel on a socket":     {RedisURL: "unix:///run/redis.sock?master_name=main"},
-		"cluster with a gap":       {RedisURL: "redis://a?addr="},
-		"cluster port":             {RedisURL: "redis://a:6379?addr=b:70000"},
-		"cluster with a database":  {RedisURL: "redis://a/1?addr=b:6379"},
-		"cluster with db":          {RedisURL: "redis://a?addr=b:6379&db=1"},
-		"a prefix too long":        {RedisPrefix: strings.Repeat("x", 64+1)},
-		"a prefix with a space":    {RedisPrefix: "a b"},
-		"a prefix with a newline":  {RedisPrefix: "a\n"},
-		"a prefix beyond ASCII":    {RedisPrefix: "prüfung:"},
-		"a prefix that is no text": {RedisPrefix: "\xff"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if cfg.Validate() == nil {
-				t.Error("got no problem, want one")
-			}
-			if _, err := New(t.Context(), cfg, quiet, newClock().now); err == nil {
-				t.Error("New took it")
-			}
-		})
-	}
-}
-
-func TestValidateKeepsThePassword(t *testing.T) {
-	for _, url := range []string{
-		"redis://user:hunter2@host:port",
-		"redis://user:hunter2/x@host",
-		"redis://user:12/hunter2@host",
-		"redis://user:%hunter2@host",
-		"redis://user:hunter2@ho st",
-		"redis://user@host?password=hunter2",
-		"hunter2://host",
-		"redis+sentinel://user:hunter2@a/main",
-		"redis://user:hunter2@a?addr=b:port",
-		"redis://user:%hunter2@a?addr=b:6379",
-		"redis://user:hunter2@a/hunter2?master_name=main",
-		"redis://a?master_name=main&password=hunter2&colour=hunter2",
-		"redis://a?hunter2&addr=b:6379",
-		"hunter2",
-	} {
-		err := Config{RedisURL: url}.Validate()
-		if err == nil {
-			t.Errorf("%s: got no problem, want one", url)
-		} else if strings.Contains(err.Error(), "hunter2") {
-			t.Errorf("%s: the message leaks the password: %v", url, err)
+		client := target.connect(time.Second)
+		name := "a"
+		config := target.server
+		if config == nil {
+			name = ""
+			config = &redis.Options{TLSConfig: client.(*redis.ClusterClient).Options().TLSConfig}
+		}
+		if c := config.TLSConfig; c == nil || c.InsecureSkipVerify != skip || c.ServerName != name {
+			t.Errorf("%s: got %+v", url, c)
+		}
+		if err := client.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

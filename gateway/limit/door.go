@@ -20,7 +20,7 @@ type Door struct {
 	rate  *httprate.RateLimiter
 }
 
-// NewDoor limits sources that have no limit of their own. It counts so many sources.
+// NewDoor limits sources that have no limit of their own. sources bounds how many it counts.
 func NewDoor(limit, sources int) *Door {
 	return &Door{limit, httprate.NewRateLimiter(limit, window,
 		httprate.WithLimitCounter(newWindowCounter(sources)),

@@ -8,7 +8,6 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"sync"
@@ -191,22 +190,4 @@ func (s *server) write(key string, n int, d time.Duration) {
 			s.t.Fatal(err)
 		}
 	}
-}
-
-// calls is how often a command was called.
-func (s *server) calls(command string) int {
-	s.t.Helper()
-	info, err := s.Info(s.t.Context(), "commandstats").Result()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	m := regexp.MustCompile("cmdstat_" + command + `:calls=(\d+)`).FindStringSubmatch(info)
-	if m == nil {
-		return 0
-	}
-	n, err := strconv.Atoi(m[1])
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return n
 }

@@ -118,7 +118,7 @@ func (l *Limiter) takeQuote(from Source, limit int) decision {
 		return own
 	}
 	if !own.allowed {
-		own.wait += l.redis.timeouts.answer // Redis may have counted the same requests so much later
+		own.wait += l.redis.timeouts.answer // Redis may have counted the same requests that much later
 		return own
 	}
 	all, answered := l.redis.allow(from.id, limit)

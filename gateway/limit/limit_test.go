@@ -69,26 +69,6 @@ func TestHeadersAndRefusals(t *testing.T) {
 	}
 }
 
-// Who retries when told to passes, and a refused request costs nothing.
-func TestRetryAfterIsKept(t *testing.T) {
-	t.Parallel()
-	c := newClock()
-	l := start(t, Config{PerMinute: 30}, quiet, c.now, calm)
-	for range 100 {
-		c.advance(333 * time.Millisecond)
-		for range 5 {
-			refused := l.AdmitQuote(http.Header{}, alice)
-			if refused == nil {
-				continue
-			}
-			c.advance(refused.RetryAfter)
-			if again := l.AdmitQuote(http.Header{}, alice); again != nil {
-				t.Fatalf("got %v after %s", again, refused.RetryAfter)
-			}
-		}
-	}
-}
-
 func TestSources(t *testing.T) {
 	t.Parallel()
 	address := func(text string) Source { return Address(netip.MustParseAddr(text)) }

@@ -8,7 +8,7 @@ import (
 // linesPerSecond is how many log lines a second tell of refusals.
 const linesPerSecond = 20
 
-// LogSampler keeps refusals from filling the log: of their lines it lets so many a second
+// LogSampler keeps refusals from filling the log: it lets a few of their lines a second
 // pass, and the next line says how many were left out.
 type LogSampler struct {
 	mu      sync.Mutex

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"regexp"
 	"strings"
@@ -13,457 +12,202 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
-
-	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
-// linkedRecipient: nothing can be signed for a recipient that came from outside until the visitor has confirmed it, in
-// whatever way it came. What the visitor typed needs no word.
-func linkedRecipient(t *testing.T, w *world) {
-	const link = "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
-	const paste = `
-		const data = new DataTransfer();
-		data.setData('text', $2);
-		$('amount').dispatchEvent(new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }));
-		$('ask').click();`
-	const inQuery = "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=" + alice
-	for name, tt := range map[string]struct {
-		query, script string
-		asks          bool
-	}{
-		"a link":                    {link, "", true},
-		"a link of the interface":   {inQuery, "", true},
-		"a pasted link":             {"", paste, true},
-		"the history":               {"", "history.replaceState(null, '', $3); dispatchEvent(new PopStateEvent('popstate'));", true},
-		"a link, and another pair":  {link, "pick('from', 'USDT@1'); $('ask').click();", true},
-		"a link, and a new amount":  {link, "type('amount', '101'); $('ask').click();", true},
-		"a link, and typed anew":    {link, "type('recipient', $4); $('ask').click();", false},
-		"typed":                     {"", "fill({ from: 'USDC@1', to: 'USDC@369', amount: '100', recipient: $4 }); $('ask').click();", false},
-		"typed, and the same again": {"", "await quote({ from: 'USDC@1', to: 'USDC@369', amount: '100', recipient: $4 }); dispatchEvent(new PopStateEvent('popstate'));", false},
-	} {
-		w.open(t, tt.query)
-		w.answer("/v3/swap/status", untracked)
-		got := run[map[string]any](t, w, fast+walletJS+"/* "+name+" */ wallet({ allowance: '0xffffffffff' });"+tt.script+`
-			await until(() => sendButton() && statusText().includes('You receive'));
-			const look = () => ({ off: sendButton().disabled, asks: Boolean($('meant')), status: statusText(), blessed: Boolean(document.querySelector('#answer .good')), label: $('meant')?.labels[0].textContent ?? '' });
-			const before = look();
-			if (!before.asks) return { before };
-			sendButton().click();
-			const sent = methods().filter((method) => method === 'eth_requestAccounts').length;
-			$('meant')?.click();
-			const confirmed = look();
-			$('meant')?.click();
-			const withdrawn = look();
-			$('meant')?.click();
-			dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: { info: { uuid: 'b', name: 'Other', rdns: 'other' }, provider: { request: async () => { throw { code: 4001 }; } } } }));
-			await until(() => $('wallet'));
-			const redrawn = look();
-			type('wallet', 'test.example');
-			sendButton().click();
-			await until(() => statusText().includes('cannot follow'));
-			return { before, confirmed, withdrawn, redrawn, sent, count: transactions().length };`, sender, "https://x.example/v3/swap/quote"+inQuery, "/"+link, alice)
-		before := got["before"].(map[string]any)
-		if before["asks"] != tt.asks {
-			t.Errorf("%s: the page asks for a confirmation: %v", name, before["asks"])
-			continue
-		}
-		if !tt.asks {
-			if before["off"] != false || before["blessed"] != true {
-				t.Errorf("%s: a recipient that was typed cannot be paid: %v", name, before)
-			}
-			continue
-		}
-		if before["off"] != true || before["blessed"] != false || got["sent"] != 0.0 {
-			t.Errorf("%s: it can be signed, or looks blessed, before it is confirmed: %v", name, got)
-		}
-		wantWords(t, name, fmt.Sprint(before["status"]), "Checked in your browser: 11 of 11. Confirm the recipient below.")
-		wantWords(t, name, fmt.Sprint(before["label"]), "I have checked this recipient: "+alice+" on PulseChain")
-		confirmed := got["confirmed"].(map[string]any)
-		if confirmed["off"] != false || confirmed["blessed"] != true || got["withdrawn"].(map[string]any)["off"] != true {
-			t.Errorf("%s: confirmed %v, and withdrawn %v", name, confirmed, got["withdrawn"])
-		}
-		if redrawn := got["redrawn"].(map[string]any); redrawn["off"] != false || got["count"] != 1.0 {
-			t.Errorf("%s: another wallet came: %v, and %v were sent", name, redrawn, got["count"])
+// sends has a wallet for each sentence of the page. testdata/client/send.test.mjs has all that wallets may do.
+func sends(t *testing.T, w *world) {
+	sent := func(name, do string, want ...string) row {
+		want = append(want, "status: Sent|This gateway cannot follow swaps on ", "|Transaction|0xaaaa…", "focus: answer", "send: none",
+			"leaving: free", "address: /#swap=0xaaaa")
+		return row{name: name, do: do, want: want}
+	}
+	fails := func(name, wallet, form string, transactions int, alert string) row {
+		return row{
+			name: name, do: "wallet({" + wallet + "}); await quote(" + form + "); await send();",
+			want: []string{"alert: " + alert, "send: on", "focus: send-button", fmt.Sprintf("transactions: %d\n", transactions)},
 		}
 	}
-	// A RAILGUN wallet gets nothing either.
-	w.open(t, "?from=USDC@69696969&to=USDC@369&amount=100&recipient="+alice)
-	wrap := run[[]bool](t, w, `
-		await until(() => $('meant'));
-		const calls = () => cardText().includes('Calls for a RAILGUN wallet');
-		const before = calls();
-		$('meant').click();
-		return [before, calls(), document.activeElement !== document.body];`)
-	if fmt.Sprint(wrap) != "[false true true]" {
-		t.Errorf("the calls for a RAILGUN wallet are there before and after the confirmation, and the focus stays: %v", wrap)
-	}
-	// A partner of the link is confirmed by itself, with its rate and its whole address.
-	w.open(t, link+"&integrator="+partner)
-	got := run[map[string]any](t, w, walletJS+`
-		wallet();
-		await until(() => sendButton() && $('meant-partner'));
-		const look = () => [sendButton().disabled, Boolean(document.querySelector('#answer .good'))];
-		const label = $('meant-partner').labels[0].textContent;
-		const told = statusText();
-		$('meant').click();
-		const recipient = look();
-		const left = statusText();
-		$('meant-partner').click();
-		const both = look();
-		$('meant').click();
-		const partner = look();
-		sendButton().click();
-		return { label, told, left, looks: JSON.stringify([recipient, both, partner]), asked: methods().length };`, sender)
-	if got["looks"] != "[[true,false],[false,true],[true,false]]" || got["asked"] != 0.0 {
-		t.Errorf("a partner of a link: got %v", got)
-	}
-	wantWords(t, "the tick", fmt.Sprint(got["label"]), "I have checked this partner, which gets a fee of 0.25 %: "+partner)
-	wantWords(t, "the checks", fmt.Sprint(got["told"]), "Confirm the recipient and partner below.")
-	wantWords(t, "the checks", fmt.Sprint(got["left"]), "Confirm the partner below.")
+	w.check(t,
+		sent("approval and swap", `
+			let body;
+			alterText('/v3/swap/quote', (text) => { body = JSON.parse(text); return text; });
+			wallet({ chain: '0x38' });
+			await quote(usdc);
+			await send();
+			const [approval, swap] = transactions();
+			note('approval', [approval.to, approval.data.slice(0, 10), approval.from, approval.chainId]);
+			note('swap', [swap.to, swap.data === body.methodParameters.calldata, swap.value, swap.from, swap.chainId]);`,
+			"transactions: 2", "approval: 0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48,0x095ea7b3,0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1,0x1",
+			"swap: 0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d,true,0x0,0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1,0x1",
+			"wallet: ", "0x9d78…61F1", "You paid|100 USDC on Ethereum", "Recipient|0x5aAe…eAed"),
+		sent("allowance in place", "wallet({ allowance: '0x5f5e100' }); await quote(usdc); await send();", "transactions: 1"),
+		sent("reset", "wallet({ allowance: '0x1' }); await quote(usdt); await send();", "transactions: 3"),
+		sent("native", "wallet(); await quote(eth); await send(); note('value', transactions()[0].value);",
+			"transactions: 1", "value: 0x6f05b59d3b20000"),
+		sent("batch", `
+			wallet({ does: batches({ wallet_getCallsStatus: () => ({ status: 200, receipts: [{ transactionHash: hash() }] }) }) });
+			await quote(usdc);
+			await send();
+			const { params: [{ calls: [approval, swap] }] } = calls.find(({ method }) => method === 'wallet_sendCalls');
+			note('batch', [approval.data.slice(0, 10), swap.to]);`,
+			"transactions: 0", "batch: 0x095ea7b3,0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d"),
+		sent("shield", `
+			wallet();
+			await quote({ ...usdc, to: 'USDC@69696969', recipient: hidden });
+			note('before', sendButton().disabled);
+			$('consent').click();
+			await send();`, "before: true", "transactions: 2"),
+		sent("unknown network", `
+			let added;
+			const switched = ([{ chainId }]) => (added ? (chain = chainId) && null : refuse(4902));
+			let chain = '0x38';
+			wallet({ does: { eth_chainId: () => chain, wallet_switchEthereumChain: switched, wallet_addEthereumChain: ([to]) => { added = to; return null; } } });
+			await quote(usdc);
+			await send();
+			note('told', alertText());
+			$('node').value = 'https://node.example';
+			await press('Add network');
+			await until(() => !$('node'));
+			note('added', JSON.stringify(added));
+			await send();`,
+			"told: Your wallet does not know Ethereum.", "transactions: 2", `"chainId":"0x1","chainName":"Ethereum","rpcUrls":["https://node.example"]`,
+			`"nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18},"blockExplorerUrls":["https://explorer.example"]`),
+		fails("switch refused", "chain: '0x38', does: { wallet_switchEthereumChain: () => refuse(4001) }", "usdc", 0,
+			"You rejected the switch to Ethereum.|The swap is sent on Ethereum: switch your wallet to it, then try again. Nothing was sent."),
+		fails("not switched", "chain: '0x38', does: { wallet_switchEthereumChain: () => null }", "usdc", 0,
+			"Your wallet is not on Ethereum.|Switch it to Ethereum, then try again. The swap was not sent."),
+		fails("chain changes", "does: { eth_chainId: () => (transactions().length ? '0x38' : '0x1') }", "usdc", 1, "Your wallet is not on Ethereum."),
+		fails("no account", "does: { eth_requestAccounts: () => [] }", "usdc", 0,
+			"The wallet gave no account.|It may be locked: unlock it, choose an account, then try again. Nothing was sent."),
+		fails("account gone", "does: { eth_accounts: () => [] }", "usdc", 0, "The wallet has disconnected the account."),
+		row{
+			name: "swap refused", do: "wallet({ does: { eth_sendTransaction: once(hash, () => refuse(4001)) } }); await quote(usdc); await send();",
+			want: []string{
+				"alert: You rejected the request in your wallet.|The approval was sent and stands.", "transactions: 2\n",
+				"send: on, Swap 100 USDC: 1 signature in Test wallet", "focus: send-button",
+			},
+		},
+		fails("too little", "balance: '0x5f5e0ff'", "usdc", 0, "The account has too little USDC.|"),
+		fails("no contract", "code: '0x'", "usdc", 0,
+			"There is no contract at 0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d on chain 1: funds sent there are lost."),
+		fails("no words", "does: { eth_requestAccounts: () => { throw undefined; } }", "usdc", 0, "The wallet could not do it."),
+		row{
+			name: "silent node", want: []string{
+				"alert: Your wallet cannot confirm that these contracts exist.|Sign only if you know ", "0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d",
+				"1 of 2: sign the approval in Test wallet.", "leaving: asks", "Not your connected account",
+			},
+			do: `
+				wallet({ does: { eth_getCode: () => refuse(4200), eth_sendTransaction: forever } });
+				await quote(usdc);
+				sendButton().click();
+				await until(() => transactions().length);`,
+		},
+		row{
+			name: "closed wallet", want: []string{
+				"waits: Confirm in your wallet…, Connect your account in your wallet.", "alert: You stopped waiting for the wallet.",
+				"send: on, Swap 100 USDC: Up to 2 signatures in Test wallet", "asked: 1", "focus: send-button",
+			},
+			do: `
+				wallet({ does: { eth_requestAccounts: forever } });
+				await quote(usdc);
+				sendButton().focus();
+				sendButton().click();
+				await until(() => named('Stop waiting'));
+				note('waits', document.activeElement.textContent + ', ' + $('waiting').innerText);
+				for (let i = 0; i < 2; i++) $('send-button').click();
+				named('Stop waiting').focus();
+				named('Stop waiting').click();
+				await until(alertText);
+				note('asked', calls.length);`,
+		},
+	)
 }
 
-// TestConfirmation uses real keys and a real clipboard. Only what was typed into an empty field needs no confirmation. It
-// has a browser of its own, since all tabs share the clipboard.
-func TestConfirmation(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED, NOT TESTED: without -short it uses the page in a browser")
+// neverTwice: wallets that misbehave after they were asked to pay. Whatever they do, and whatever the visitor presses, one
+// swap is paid once.
+func neverTwice(t *testing.T, w *world) {
+	// insist is a visitor who does not believe it and presses everything that looks like sending.
+	const insist = `
+		note('told', alertText());
+		for (const words of ['Swap ', 'Confirm in', 'Get quote']) named(words)?.click();
+		if (statusText().includes('We do not know')) named('New swap').click();
+		await pause(100);
+		note('payments', payments());`
+	const hold = `
+		let release;
+		const held = new Promise((done, fail) => { release = (hash) => (hash ? done(hash) : fail({ code: 4001 })); });
+		wallet({ does: { eth_sendTransaction: () => held } });
+		await quote(eth);
+		sendButton().click();
+		await until(payments);`
+	const found = "release(hash()); await status('Sent');"
+	pays := func(name, do string, payments int, want ...string) row {
+		want = append(want, "alert: ", fmt.Sprintf("payments: %d\n", payments), "send: none")
+		return row{name: name, do: do + insist, want: want}
 	}
-	w := newWorld(t, browser.Open(t, "about:blank"))
-	key := func(command string) chromedp.Action[chromedp.Void] {
-		return chromedp.KeyEvent("v", chromedp.KeyModifiers(chromedp.ModifierCtrl), func(p *input.DispatchKeyEventParams) {
-			if p.Type == input.DispatchKeyEventTypeRawKeyDown || p.Type == input.DispatchKeyEventTypeKeyDown {
-				p.Commands = []string{command}
-			}
-		})
+	of := func(wallet, form, status string) string {
+		return "wallet({ does: " + wallet + " }); await quote(" + form + "); sendButton().click(); await until(() => (alertText() + statusText()).includes('" + status + "'));"
 	}
-	into := func(id string) chromedp.Action[chromedp.Void] { return chromedp.Focus(chromedp.CSS("#" + id)) }
-	types := chromedp.KeyEvent
-	const base = "?from=USDC@1&to=USDC@369&amount=100"
-	const link = base + "&recipient=" + alice
-	type steps = []chromedp.Action[chromedp.Void]
-	for name, tt := range map[string]struct {
-		query string
-		copy  string // what is in the clipboard
-		do    steps
-		asks  string
-	}{
-		"typed":                     {base, "", steps{into("recipient"), types(alice)}, ""},
-		"typed with a slip":         {base, "", steps{into("recipient"), types(alice + "a"), types("\b")}, ""},
-		"pasted":                    {base, alice, steps{into("recipient"), key("paste")}, "meant"},
-		"pasted after keys":         {base, alice[2:], steps{into("recipient"), types("0x"), key("paste")}, "meant"},
-		"a link, a letter and back": {link, "", steps{into("recipient"), key("moveToEndOfLine"), types("a"), types("\b")}, "meant"},
-		"a link, half typed anew":   {link, "", steps{into("recipient"), key("moveToEndOfLine"), types("\b\b"), types(alice[40:])}, "meant"},
-		"a link, all typed anew":    {link, "", steps{into("recipient"), key("selectAll"), types("\b"), types(alice)}, ""},
-		"a link, emptied, pasted":   {link, alice, steps{into("recipient"), key("selectAll"), types("\b"), key("paste")}, "meant"},
-		"a partner, typed":          {base, "", steps{into("recipient"), types(alice), into("integrator"), types(partner)}, ""},
-		"a partner, pasted":         {base, partner, steps{into("recipient"), types(alice), into("integrator"), key("paste")}, "meant-partner"},
-		"a partner of a link":       {base + "&integrator=" + partner, "", steps{into("recipient"), types(alice)}, "meant-partner"},
-		"a partner of a link, a letter and back": {base + "&integrator=" + partner, "",
-			steps{into("recipient"), types(alice), into("integrator"), key("moveToEndOfLine"), types("a"), types("\b")}, "meant-partner"},
-		"both of a link": {link + "&integrator=" + partner, "", nil, "meant meant-partner"},
-	} {
-		w.open(t, tt.query)
-		run[bool](t, w, walletJS+"/* "+name+` */
-			wallet();
-			if (location.search.includes('recipient')) { await until(() => statusText().includes('You receive')); $('change').click(); }
-			openAll();
-			$('tx').value = $2;
-			return true;`, sender, tt.copy)
-		do := tt.do
-		if tt.copy != "" {
-			do = append(steps{into("tx"), key("selectAll"), key("copy")}, do...)
-		}
-		if err := chromedp.Do(w.page.Context(), do...); err != nil {
-			t.Fatal(err)
-		}
-		got := run[map[string]string](t, w, `
-			const form = formNow();
+	batch := func(answer, status string) string {
+		return of("batches({ wallet_getCallsStatus: () => "+answer+" })", "usdc", status)
+	}
+	const unclear = "status: We do not know whether it was sent|"
+	w.check(t,
+		pays("request expires", of("{ eth_sendTransaction: () => refuse(-32603, 'Request expired') }", "eth", "We do not know"), 1,
+			unclear+"Your wallet says: Request expired.", "leaving: asks"),
+		pays("swap after an approval", of("{ eth_sendTransaction: once(hash, () => refuse(-32000, 'nonce too low')) }", "usdc", "We do not know"), 2,
+			unclear+"Your wallet says: nonce too low."),
+		pays("batch is silent", batch("refuse(-32603)", "does not report its progress"), 1, "status: Sent|"),
+		pays("batch is pending", batch("({ status: 100 })", "is executing the batch"), 1, "status: Sent|"),
+		pays("batch without receipts", batch("({ status: 200 })", "does not say in which transaction"), 1, "status: Sent|"),
+		pays("batch fails", batch("({ status: 500 })", "batch failed"), 1, "told: The batch failed.", "status: Failed"),
+		pays("batch in part", batch("({ status: 600 })", "part of the batch"), 1, "told: Only part of the batch was executed."),
+		pays("visitor does other things", hold+`
+			announce({ name: 'Other', rdns: 'other' }, { request: async () => refuse(4001) });
+			await until(() => $('wallet-row').innerText.includes('0x9d78'));
+			type('pin', 'x');
+			type('pin', '');
+			await until(() => $('pin-hint').textContent.startsWith('Nothing'));
+			type('amount', '0.6');
 			$('ask').click();
-			await until(() => alertText() || statusText().includes('You receive') && sendButton());
-			const boxes = [...document.querySelectorAll('#send input[type=checkbox]')].map(({ id }) => id).join(' ');
-			return { ...form, alert: alertText(), boxes, off: String(sendButton()?.disabled) };`)
-		if got["recipient"] != alice || got["boxes"] != tt.asks || got["off"] != fmt.Sprint(tt.asks != "") {
-			t.Errorf("%s: the page wants %q, want %q: %v", name, got["boxes"], tt.asks, got)
-		}
-	}
-}
-
-// wholeRecipient: above what is signed, whole and in groups of four, and whose it is.
-func wholeRecipient(t *testing.T, w *world) {
-	emulate(t, w, "light", 360, 780)
-	groups := func(recipient string) string {
-		rest, all := recipient, []string{}
-		if strings.HasPrefix(rest, "0x") {
-			rest, all = rest[2:], []string{"0x"}
-		}
-		for ; len(rest) > 4; rest = rest[4:] {
-			all = append(all, rest[:4])
-		}
-		return strings.Join(append(all, rest), " ")
-	}
-	for name, tt := range map[string]struct {
-		form    map[string]string
-		connect bool
-		whose   string
-	}{
-		"not connected":    {form("USDC@1", "USDC@369", "100", alice, ""), false, "Check that this address is yours"},
-		"somebody else":    {form("USDC@1", "USDC@369", "100", alice, ""), true, "Not your connected account"},
-		"oneself":          {form("USDC@1", "USDC@369", "100", strings.ToLower(sender), ""), true, "Your connected account"},
-		"a private one":    {form("USDC@1", "USDC@69696969", "100", private, ""), true, "A private address"},
-		"of an unshield":   {form("USDC@69696969", "USDC@369", "100", alice, ""), true, "Not your connected account"},
-		"without a wallet": {form("USDC@1", "USDC@369", "100", alice, ""), false, "Check that this address is yours"},
-	} {
-		w.open(t, "")
-		got := run[map[string]any](t, w, walletJS+"/* "+name+" */ if ($4) wallet();"+`
-			if ($3) { named('Connect').click(); await until(() => named('Disconnect')); }
-			await quote($2);
-			const shown = document.querySelector('#whom .groups');
-			const heard = document.querySelector('#whom .unseen').firstChild.data;
-			const { left, right, height } = shown.getBoundingClientRect();
-			const signs = sendButton()?.getBoundingClientRect().top ?? Infinity;
-			const hidden = [...shown.children].filter((group) => { const at = group.getBoundingClientRect(); return !at.width || at.right > innerWidth || at.bottom > signs; });
-			return { groups: [...shown.children].map((group) => group.textContent).join(' '), whole: shown.textContent, heard, eye: shown.getAttribute('aria-hidden'), whose: $('whose').textContent, hidden: hidden.length, height };`,
-			sender, tt.form, tt.connect, name != "without a wallet")
-		recipient := tt.form["recipient"]
-		if got["groups"] != groups(recipient) || got["whole"] != recipient || got["heard"] != recipient || got["eye"] != "true" || got["hidden"] != 0.0 || got["height"] == 0.0 {
-			t.Errorf("%s: got %v, want %s", name, got, groups(recipient))
-		}
-		wantWords(t, name, fmt.Sprint(got["whose"]), tt.whose)
-	}
-	// Whoever connects only when signing is told then.
-	w.open(t, "")
-	whose := run[string](t, w, walletJS+`
-		wallet({ does: () => ({ eth_sendTransaction: () => new Promise(() => {}) }) });
-		await quote($2);
-		sendButton().click();
-		await until(() => transactions().length);
-		return $('whose').textContent;`, sender, form("USDC@1", "USDC@369", "100", alice, ""))
-	wantWords(t, "connected on the way", whose, "Not your connected account")
-	emulate(t, w, "light", 1200, 900)
-}
-
-// endsWhileSigning: the clock runs while the wallet is open, says at zero what that means for what the wallet asks, and the
-// page gets a new quote if the swap was not asked for yet.
-func endsWhileSigning(t *testing.T, w *world) {
-	usdc := form("USDC@1", "USDC@369", "100", alice, "")
-	const later = `
-		const real = Date.now;
-		const wait = (seconds) => { Date.now = () => real() + seconds * 1000; };
-		const open = () => transactions().length;
-		let answer;
-		const asks = (tx) => new Promise((resolve, reject) => { answer = (hash) => (hash ? resolve(hash) : reject({ code: 4001 })); });
-		const said = [];
-		new MutationObserver(() => said.push($('said').textContent)).observe($('said'), { childList: true });
-	`
-	w.open(t, "")
-	w.answer("/v3/swap/status", untracked)
-	got := run[map[string]string](t, w, fast+walletJS+later+`
-		let allowed = '0x0';
-		wallet({ does: () => ({ eth_sendTransaction: asks, eth_call: ([{ data }]) => (data.startsWith('0x70a08231') ? '0xffffffffffff' : allowed) }) });
-		await quote($2);
-		const all = {};
-		sendButton().click();
-		await until(open);
-		wait(30);
-		all.runs = await until(() => /Expires in (2\d|30) s/.test($('valid').innerText) && $('valid').innerText);
-		wait(90);
-		all.ends = await until(() => $('valid').innerText.includes('has expired') && $('valid').innerText);
-		allowed = '0xffffffffffff';
-		answer('0x' + 'a'.repeat(64));
-		all.then = await until(alertText);
-		all.renewed = $('valid').innerText + ' ' + statusText();
-		all.count = String(transactions().length);
-		sendButton().click();
-		await until(() => transactions().length === 2);
-		all.swap = transactions()[1].data.slice(0, 10);
-		wait(200);
-		all.late = await until(() => $('valid').innerText.includes('has expired') && $('valid').innerText);
-		all.said = said.join('|');
-		answer('0x' + 'b'.repeat(64));
-		await until(() => statusText().includes('cannot follow'));
-		all.search = location.hash;
-		return all;`, sender, usdc)
-	wantWords(t, "the clock", got["runs"], " s, renews automatically")
-	wantWords(t, "the approval", got["ends"], "This quote has expired. The approval pays nothing. This page gets a new quote before it asks for the swap.")
-	wantWords(t, "after the approval", got["then"], "This quote has expired while you were signing.", "The approval was sent, the swap was not.", "Review the new quote")
-	wantWords(t, "the new quote", got["renewed"], "Expires in ", "You receive on PulseChain")
-	wantWords(t, "the swap", got["late"], "This quote has expired. If you sign now, the swap is still sent, at the fees in force when it arrives.", "Reject the request to get a new quote.")
-	if got["count"] != "1" || got["swap"] != "0x095ff22d" || !strings.Contains(got["search"], "swap=0xbbbb") {
-		t.Errorf("got %v", got)
-	}
-	for _, words := range []string{"1 of 2: sign the approval", "This quote has expired. The approval", "1 of 1: sign the swap", "This quote has expired. If you sign now"} {
-		if strings.Count(got["said"], words) != 1 {
-			t.Errorf("%q is announced %d times, want once: %s", words, strings.Count(got["said"], words), got["said"])
-		}
-	}
-	// Refused after the end: there is a way to a new quote. Ended before anything was asked: the page takes it.
-	w.open(t, "")
-	ends := run[[]string](t, w, fast+walletJS+later+`
-		wallet({ allowance: '0xffffffffff', does: () => ({ eth_sendTransaction: asks }) });
-		await quote($2);
-		sendButton().click();
-		await until(open);
-		wait(90);
-		await until(() => $('valid').innerText.includes('has expired'));
-		answer();
-		const refused = await until(alertText);
-		wait(0);
-		await until(() => sendButton() && !sendButton().hasAttribute('aria-disabled'));
-		let connect;
-		wallet({ rdns: 'other.example', does: () => ({ eth_requestAccounts: () => new Promise((done) => { connect = () => done([$1]); }) }) });
-		await until(() => $('wallet')?.options.length === 2 && !sendButton().disabled);
-		type('wallet', 'other.example');
-		sendButton().click();
-		await until(() => connect);
-		wait(300);
-		const words = await until(() => $('valid').innerText.includes('has expired') && $('valid').innerText);
-		connect();
-		await until(() => alertText().includes('expired'));
-		return [refused, words, alertText(), String(transactions().length), String(Boolean(sendButton()))];`, sender, usdc)
-	wantWords(t, "refused, and ended before", strings.Join(ends, "|"), "You rejected the request in your wallet.", "|This quote has expired. This page gets a new quote before it asks for the swap", "Nothing was sent. Review the new quote", "|0|true")
-}
-
-var allowanceOf = regexp.MustCompile(`"allowance":\{"actual":"\d+"`)
-
-var failedRun = regexp.MustCompile(`"status":"FAILED","error":"(\\.|[^"\\])*"`)
-
-// leavesGas: Max of a coin leaves what the gas may take, and there is one verdict.
-func leavesGas(t *testing.T, w *world) {
-	eth := form("ETH@1", "WETH@369", "0.5", alice, "")
-	const ether = "1000000000000000000"
-	has := func(amount string, without bool) http.HandlerFunc {
-		return func(rw http.ResponseWriter, r *http.Request) {
-			if without {
-				query := r.URL.Query()
-				query.Set("include", "details")
-				r.URL.RawQuery = query.Encode()
-			}
-			record := httptest.NewRecorder()
-			w.pass(record, r)
-			for name, values := range record.Header() {
-				rw.Header()[name] = values
-			}
-			rw.WriteHeader(record.Code)
-			body := failedRun.ReplaceAllString(record.Body.String(), `"status":"SUCCESS"`)
-			actual := `"actual":"` + amount + `"`
-			fmt.Fprint(rw, strings.NewReplacer(`"actual":"123456789012345678901234567890"`, actual, `"actual":"0"`, actual, `"event":false`, `"event":true`).Replace(body))
-		}
-	}
-	for name, tt := range map[string]struct {
-		has     string
-		without bool   // a dry run
-		balance string // what is said of it
-		amount  string // that Max gives
-		verdict string
-	}{
-		// 67,250 gas at 1 gwei, and half more, are 0.000100875 ETH.
-		"an ether":           {ether, false, "Balance 1 ETH Max", "0.999899125", "Network fee\nup to 0.000068 ETH\nEstimated time\nabout 13 s\nSimulation\nSucceeds, 46,000 gas"},
-		"without a dry run":  {ether, true, "Balance 1 ETH (gas comes off it)", "", ""},
-		"just the minimum":   {"10000000000000000", false, "(too little for gas and the minimum)", "", ""},
-		"below the minimum":  {"1", false, "(below the minimum)", "", ""},
-		"more than the most": {"123456789012345678901234567890", false, "Max", "20", "Succeeds"},
-	} {
-		w.open(t, "")
-		w.answer("/v3/swap/quote", has(tt.has, tt.without))
-		got := run[map[string]string](t, w, walletJS+"/* "+name+" */"+`
-			fill($2);
-			wallet();
-			named('Connect').click();
-			await until(() => $('balance').innerText.includes('Balance'));
-			const all = { balance: $('balance').innerText.replaceAll('\n', ' '), amount: '', card: '' };
-			const max = [...document.querySelectorAll('#balance button')].find((button) => button.textContent === 'Max');
-			if (!max) return all;
-			max.click();
-			all.amount = $('amount').value;
-			await quote();
-			return { ...all, card: cardText() };`, rich, eth)
-		wantWords(t, name, got["balance"], tt.balance)
-		wantWords(t, name, got["card"], tt.verdict)
-		if got["amount"] != tt.amount {
-			t.Errorf("%s: Max gives %q, want %q", name, got["amount"], tt.amount)
-		}
-	}
-	// One verdict, whatever the gateway says.
-	for name, tt := range map[string]struct{ has, amount, want string }{
-		"enough":             {ether, "0.9", "Succeeds"},
-		"too little for gas": {ether, "0.99999", "Insufficient ETH for gas"},
-		"too little":         {ether, "1.5", "your account has 1 ETH, and 1.5 ETH are needed."},
-	} {
-		w.open(t, "")
-		w.answer("/v3/swap/quote", has(tt.has, false))
-		card := run[string](t, w, walletJS+"/* "+name+" */"+`
-			fill($2);
-			wallet();
-			named('Connect').click();
-			await until(() => named('Disconnect'));
-			await quote({ amount: $3 });
-			return cardText();`, rich, eth, tt.amount)
-		found := 0
-		for _, words := range []string{"Succeeds", "for gas: your", "are needed", "would fail", "would not do"} {
-			found += strings.Count(card, words)
-		}
-		if found != 1 || !strings.Contains(card, tt.want) {
-			t.Errorf("%s: got %d verdicts, want one that says %q:\n%s", name, found, tt.want, card)
-		}
-	}
-}
-
-// afterFailure: a failure is believed only of what was sent, and a second payment needs a look into the wallet.
-func afterFailure(t *testing.T, w *world) {
-	const at100 = `does: () => ({ eth_blockNumber: () => '0x64', eth_getBlockByNumber: () => null })`
-	source := func(block int) string {
-		return fmt.Sprintf(`"source": {"blockNumber": %d, "confirmations": 40}`, block)
-	}
-	swap := func(amount string) string {
-		return `"swap": {"dstChain": "369", "dstToken": "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "recipient": "` + alice + `", "recipientType": 0, "amount": "` + amount + `"}`
-	}
-	settled := func(block int, amount string) string {
-		return `{"state": "SETTLED", "final": true, "nextCheckSeconds": 0, ` + source(block) + ", " + swap(amount) + `, "settlement": {"chainId": 369, "amount": "99700000", "arrived": "99700000"}}`
-	}
-	for name, tt := range map[string]struct {
-		answer string
-		alert  string
-		status string
-		tick   string // that a new swap needs
-	}{
-		"failed":                {`{"state": "FAILED", "final": true, ` + source(101) + `}`, "The transaction failed on the chain.", "", "this swap failed"},
-		"failed before":         {`{"state": "FAILED", "final": true, ` + source(100) + `}`, "", "source.blockNumber is 100, but it was sent after block 100.", "this swap was not sent"},
-		"failed long before":    {`{"state": "FAILED", "final": true, ` + source(7) + `}`, "", "Status does not match", "this swap was not sent"},
-		"failed in no block":    {`{"state": "FAILED", "final": true, "source": null}`, "", "Status does not match", "this swap was not sent"},
-		"no swap, long before":  {`{"state": "NOT_A_SWAP", "final": true, ` + source(7) + `}`, "", "Status does not match", "this swap was not sent"},
-		"no swap":               {`{"state": "NOT_A_SWAP", "final": true, ` + source(101) + `}`, "This transaction is not a swap", "", "this swap failed"},
-		"settled":               {settled(101, "100000000"), "", "99.7 USDC arrived", ""},
-		"settled before":        {settled(99, "100000000"), "", "Status does not match", "this swap was not sent"},
-		"another swap, settled": {settled(101, "100000001"), "", "swap.amount is 100000001, but must be 100000000.", "this swap was not sent"},
-	} {
-		w.open(t, "")
-		w.tells(tt.answer)
-		got := run[map[string]string](t, w, fast+walletJS+"/* "+name+" */ wallet({"+at100+"});"+`
-			await quote($2);
-			sendButton().click();
-			await until(() => alertText() || /arrived|does not match/.test(statusText()));
-			const fresh = named('New swap');
-			const all = { alert: alertText(), status: statusText(), off: String(fresh.disabled), tick: $('sure')?.labels[0].innerText ?? '' };
-			if (!all.tick) return { ...all, on: 'true' };
-			$('ask').click();
-			all.asked = String(transactions().length) + Boolean(sendButton());
+			pick('from', 'USDC@1');
+			$('flip').click();
+			dispatchEvent(new PopStateEvent('popstate'));`+found, 1, "status: Sent"),
+		pays("visitor stops waiting", hold+"await press('Stop waiting'); await status('We do not know');", 1, unclear, "leaving: asks", "focus: answer"),
+		pays("hash comes late", hold+"await press('Stop waiting'); await status('We do not know');"+found, 1, "status: Sent", "leaving: free"),
+		row{name: "late refusal", do: hold + `
+			await press('Stop waiting');
+			await status('We do not know');
+			note('before', named('New swap').disabled);
 			$('sure').click();
-			all.on = String(!named('New swap').disabled);
-			named('New swap').click();
-			await until(() => !statusText());
-			return all;`, sender, form("USDC@1", "USDC@369", "100", alice, ""))
-		wantWords(t, name, got["alert"], tt.alert)
-		wantWords(t, name, got["status"], tt.status)
-		if (got["alert"] == "") != (tt.alert == "") || (got["off"] == "true") != (tt.tick != "") || !strings.Contains(got["tick"], tt.tick) || got["on"] != "true" {
-			t.Errorf("%s: got %v", name, got)
-		}
-		if tt.tick != "" {
-			wantWords(t, name, got["tick"], "I have checked in my wallet")
-		}
-		if tt.tick != "" && got["asked"] != "2false" {
-			t.Errorf("%s: it can be sent again without a look: %v", name, got)
-		}
-	}
+			note('sure', named('New swap').disabled);
+			release();
+			await until(alertText);`,
+			want: []string{"before: true", "sure: false", "alert: You rejected the request in your wallet.|", "Nothing was sent", "transactions: 1\n", "send: none"},
+		},
+		row{
+			name: "what is pinned changes", want: []string{"alert: This quote does not pass the checks any more.", "transactions: 1\n"},
+			do: "wallet({ does: { eth_sendTransaction: () => { type('pin', 'no listing'); return hash(); } } }); await quote(usdc); await send();",
+		},
+		row{
+			name: "refused, then signed", want: []string{"status: Sent", "transactions: 2\n"},
+			do: "wallet({ does: { eth_sendTransaction: once(() => refuse(4001), hash) } }); await quote(eth); await send(); sendButton().click(); await status('Sent');",
+		},
+		row{
+			name: "too little money", want: []string{
+				"alert: The wallet says that the account has too little for amount and gas.|Put in more, or send less. Nothing was sent.",
+				"send: on", "transactions: 1\n", "heard: true",
+			},
+			do: `
+				const poor = () => refuse(-32000, 'insufficient funds for gas * price + value');
+				wallet({ does: { eth_sendTransaction: poor, eth_getTransactionCount: () => '0x7', eth_getBlockByNumber: () => ({ transactions: [] }) } });
+				await quote(eth);
+				const said = [];
+				new MutationObserver(() => said.push($('said').textContent)).observe($('said'), { childList: true });
+				await send();
+				note('heard', said.join().includes('Checking whether the swap was sent anyway'));`,
+		},
+	)
 }
 
 // A pool is a chain that the wallets of several tabs share. What they send waits until a test mines it.
@@ -489,11 +233,7 @@ func (p *pool) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	case "eth_sendTransaction":
 		var tx struct{ From, To, Data string }
 		_ = json.Unmarshal(call.Params[0], &tx)
-		count := len(p.waiting)
-		for _, block := range p.blocks {
-			count += len(block)
-		}
-		hash := fmt.Sprintf("0x%064x", 0xa0+count)
+		hash := fmt.Sprintf("0x%064x", 0xa0+len(p.waiting)+len(p.blocks))
 		p.waiting = append(p.waiting, map[string]any{"hash": hash, "from": tx.From, "to": tx.To, "input": tx.Data})
 		result = hash
 	case "eth_blockNumber":
@@ -511,214 +251,569 @@ func (p *pool) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(rw).Encode(result)
 }
 
-// twoTabs sends the same swap from two tabs. While one is executing the batch, the other does not begin; then it sends a second one, and
-// neither takes the other's transaction for its own, although the bytes are the same and the node tells no numbers.
+// twoTabs sends the same swap from two tabs. While one is signing, the other does not begin; then it sends a second one,
+// and neither takes the other's transaction for its own, although the bytes are the same and the node tells no numbers.
 func twoTabs(t *testing.T, w *world) {
-	w.open(t, "")
-	w.answer("/v3/swap/status", untracked)
 	w.answer("/test/node", new(pool).ServeHTTP)
 	other := &world{page: openTab(t, w.page, w.url+"/"), url: w.url}
-	const shared = walletJS + `
-		const node = async (method, params = []) => (await fetch('/test/node', { method: 'POST', body: JSON.stringify({ method, params }) })).json();
-		window.passing = (method) => (params) => node(method, params);
-		window.onNode = (pay) => wallet({ does: (tools) => ({ eth_blockNumber: passing('eth_blockNumber'), eth_getBlockByNumber: passing('eth_getBlockByNumber'), eth_sendTransaction: (params) => pay(params, tools) }) });
-		window.mine = () => node('mine');
-		window.methods = methods;
+	const shared = `
+		window.node = async (method, params = []) => (await fetch('/test/node', { method: 'POST', body: JSON.stringify({ method, params }) })).json();
+		window.onNode = (pay) => wallet({ does: {
+			eth_blockNumber: () => node('eth_blockNumber'), eth_getBlockByNumber: (params) => node('eth_getBlockByNumber', params),
+			eth_sendTransaction: pay,
+		} });
 	`
-	eth := form("ETH@1", "WETH@369", "0.5", alice, "")
 	// The first tab asks its wallet, which is open.
-	run[bool](t, w, fast+shared+`
-		let go;
-		const open = new Promise((done) => { go = done; });
-		window.sign = go;
-		onNode(async (params) => { await open; return passing('eth_sendTransaction')(params); });
-		await quote($2);
+	run[int](t, w, shared+`
+		const open = new Promise((done) => { window.sign = done; });
+		onNode(async (params) => { await open; return node('eth_sendTransaction', params); });
+		await quote(eth);
 		sendButton().click();
-		return until(() => methods().includes('eth_sendTransaction'));`, sender, eth)
+		return until(payments);`)
 	// The second may not ask for the same, until the first has its hash. Its own wallet sends, and then says that it failed.
-	refused := run[string](t, other, fast+shared+`
-		onNode(async (params, { refuse }) => { await passing('eth_sendTransaction')(params); refuse(-32603, 'Request expired'); });
-		await quote($2);
-		sendButton().click();
-		await until(alertText);
-		return alertText() + methods().includes('eth_sendTransaction');`, sender, eth)
-	wantWords(t, "the second tab", refused, "It is being sent already, here or in another tab.", "false")
+	refused := run[string](t, other, shared+`
+		onNode(async (params) => { await node('eth_sendTransaction', params); refuse(-32603, 'Request expired'); });
+		await quote(eth);
+		await send();
+		return alertText() + payments();`)
+	wantWords(t, refused, "It is being sent already, here or in another tab.", "0")
 	first := run[string](t, w, "sign(); await until(isSwap); return location.hash;")
-	run[bool](t, other, "sendButton().click(); return until(() => statusText().includes('We do not know'));")
+	run[bool](t, other, "sendButton().click(); return status('We do not know');")
 	// The first transaction is in a block, which the second tab has looked through more than once.
 	passed := run[string](t, other, `
-		await mine();
-		const looked = () => window.calls.filter(({ method, params }) => method === 'eth_getBlockByNumber' && params[0] === '0x1').length;
-		await until(looked);
-		const then = window.calls.length;
-		await until(() => window.calls.length > then + 6);
+		await node('mine');
+		await until(() => calls.some(({ method, params }) => method === 'eth_getBlockByNumber' && params[0] === '0x1'));
+		const then = calls.length;
+		await until(() => calls.length > then + 6);
 		return statusText() + location.hash;`)
-	wantWords(t, "the other's transaction", passed, "We do not know whether it was sent")
-	second := run[string](t, other, "await mine(); await until(isSwap); return location.hash;")
-	wantWords(t, "the first", first, "swap="+fmt.Sprintf("0x%064x", 0xa0))
-	wantWords(t, "the second", second, "swap="+fmt.Sprintf("0x%064x", 0xa1))
+	wantWords(t, passed, "We do not know whether it was sent")
+	second := run[string](t, other, "await node('mine'); await until(isSwap); return location.hash;")
+	wantWords(t, first, fmt.Sprintf("swap=0x%064x", 0xa0))
+	wantWords(t, second, fmt.Sprintf("swap=0x%064x", 0xa1))
 }
 
-// tooPoor: a wallet that says that there is too little money is believed when the account agrees.
-func tooPoor(t *testing.T, w *world) {
-	const poor = `eth_sendTransaction: () => refuse(-32000, 'insufficient funds for gas * price + value')`
-	for name, tt := range map[string]struct {
-		rules string
-		words string
-		again bool
-	}{
-		"nothing has moved": {`eth_getTransactionCount: () => '0x7', eth_getBlockByNumber: () => ({ transactions: [] }), `, "The wallet says that the account has too little for amount and gas.|Put in more, or send less. Nothing was sent.", true},
-		"the number has":    {`eth_getTransactionCount: () => (methods().includes('eth_sendTransaction') ? '0x8' : '0x7'), `, "We do not know whether it was sent", false},
-	} {
-		w.open(t, "")
-		got := run[[]string](t, w, fast+walletJS+"/* "+name+" */"+`
-			wallet({ does: ({ refuse }) => ({`+tt.rules+poor+`}) });
-			await quote($2);
-			const said = [];
-			new MutationObserver(() => said.push($('said').textContent)).observe($('said'), { childList: true });
-			sendButton().click();
-			await until(() => alertText() || statusText().includes('We do not know'));
-			return [alertText().replaceAll(/\s*\n\s*/g, '|') || statusText(), String(Boolean(sendButton() && !sendButton().disabled)), said.join('|'), String(transactions().length)];`,
-			sender, form("ETH@1", "WETH@369", "0.5", alice, ""))
-		wantWords(t, name, got[0], tt.words)
-		if got[1] != fmt.Sprint(tt.again) || got[3] != "1" {
-			t.Errorf("%s: it can be signed again: %s, and the wallet was asked %s times", name, got[1], got[3])
+// accounts: the connected account, its changes, and what the gateway knows of it.
+func accounts(t *testing.T, w *world) {
+	const mine = "0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1"
+	const changes = `
+		wallet({ code: '0x' });
+		await connect();
+		await press('Disconnect');
+		await connect();
+		await until(() => $('recipient').value);
+		await quote({ amount: '100' });
+		note('listeners', Object.values(listeners).map((list) => list.length));`
+	fills := func(name, do, recipient, hint string) row {
+		return row{
+			name: name, do: do + "await until(() => $('recipient-hint').textContent.includes(args[0]));", args: []any{hint},
+			want: []string{`"recipient":"` + recipient + `"`},
 		}
-		wantWords(t, name, got[2], "Checking whether the swap was sent anyway")
 	}
+	changed := func(name, do, recipient string, want ...string) row {
+		want = append(want, "send: none", "listeners: 1,1", "status: none")
+		return row{name: name, do: changes + do + "await until(() => $('recipient').value === args[0]);", args: []any{recipient}, want: want}
+	}
+	allowance := func(name, form, actual, want string) row {
+		alter := func(body string) string {
+			return allowanceOf.ReplaceAllString(body, `"allowance":{"actual":"`+actual+`"`)
+		}
+		return row{
+			name: name, stays: true, do: "await quote(" + form + ");", want: []string{"send: on, Swap 100 " + want + " in Test wallet"},
+			answers: map[string]http.HandlerFunc{"/v3/swap/quote": func(rw http.ResponseWriter, r *http.Request) { w.pass(rw, r, alter) }},
+		}
+	}
+	dryRun := func(name, calls, more, want string) row {
+		set := "{ blockNumber: 7, native: { actual: '1000000000000000000', needed: '2000000000000000' }, event: true, calls: [" + calls + "], " + more + " }"
+		return row{
+			name: name, stays: true, do: "alter('/v3/swap/quote', 'details.simulation', " + set + "); await quote(usdc); restore();",
+			want: []string{want, "send: on"},
+		}
+	}
+	const works = "{ gasUsed: 50000, status: 'SUCCESS' }"
+	w.check(t,
+		fills("delegated account", "wallet({ code: '0xef0100' + 'ab'.repeat(20) }); await connect();", mine, "Your account, on PulseChain"),
+		fills("contract", "wallet(); await connect();", "", "Your account is a contract. It may not exist on PulseChain."),
+		fills("typed before", "type('recipient', alice); wallet({ code: '0x' }); await connect();", alice, "An address on PulseChain"),
+		fills("from a link", "visit('?recipient=' + alice); wallet({ code: '0x' }); await connect();", alice, "Not typed here"),
+		row{
+			name: "another destination and back", want: []string{"private: none", `"recipient":"` + mine, "ticks: none", "Your connected account"},
+			do: `
+				wallet({ code: '0x' });
+				await connect();
+				await until(() => $('recipient').value);
+				pick('to', 'USDC@69696969');
+				note('private', $('recipient').value);
+				pick('to', 'USDC@369');
+				await quote({ amount: '100' });`,
+		},
+		row{
+			name: "refused", do: "wallet({ does: { eth_requestAccounts: () => refuse(4001) } }); named('Connect').click(); await until(() => alertText().includes('rejected'));",
+			want: []string{"alert: You rejected the request in your wallet.", "wallet: Connect Test wallet"},
+		},
+		row{
+			name: "locked", want: []string{"told: Confirm in Test wallet.", "alert: The wallet gave no account.|It may be locked", "focus: Connect Test wallet"},
+			do: `
+				let unlock;
+				wallet({ does: { eth_requestAccounts: () => new Promise((done) => { unlock = done; }) } });
+				named('Connect').focus();
+				named('Connect').click();
+				await until(() => unlock && alertText().includes('unlock'));
+				note('told', alertText());
+				unlock([]);
+				await until(() => alertText().includes('gave no account'));`,
+		},
+		changed("another account", "tell('accountsChanged', [alice]);", alice,
+			"alert: Your wallet switched to account 0x5aAe…eAed.|Get a new quote.", "wallet: ", "0x5aAe…eAed"),
+		changed("no account", "tell('accountsChanged', []);", "", "alert: Your wallet disconnected.|Get a new quote.", "wallet: Connect Test wallet"),
+		changed("another network", "tell('chainChanged', '0x7a69');", mine, "alert: Your wallet switched to chain 31337.|Get a new quote.", "chain 31337"),
+		row{
+			name: "no change", do: changes + "tell('accountsChanged', [sender.toLowerCase()]); tell('chainChanged', '0x1');", want: []string{"send: on"},
+		},
+		row{
+			name: "balance", want: []string{
+				"wallet: ", "0x0000…11ce", "Test wallet", "Ethereum", "Disconnect", `"amount":"25000","recipient":"0x00000000000000000000000000000000000a11ce"`,
+				"balance: Balance 123,456,789,012,345,678,901,234… USDC",
+			},
+			do: `
+				wallet({ account: rich });
+				await connect();
+				await until(() => $('balance').innerText.includes('Balance'));
+				named('Use my address').click();
+				document.querySelector('#balance .small').click();`,
+		},
+		allowance("no approval", "usdc", "0", "USDC: 2 signatures"),
+		allowance("approval in place", "usdc", "100000000", "USDC: 1 signature"),
+		allowance("reset not needed", "usdt", "0", "USDT: 2 signatures"),
+		allowance("reset", "usdt", "1", "USDT: 3 signatures"),
+		dryRun("succeeds", works+", { gasUsed: 73456, status: 'SUCCESS' }", "", "Simulation|Succeeds, 123,456 gas"),
+		dryRun("would fail", "{ gasUsed: 50000, status: 'FAILED', error: 'paused' }", "", "Simulation: transaction 1 would fail: paused."),
+		dryRun("without the event", works, "event: false", "Simulation: the contract would not do what you asked for."),
+		dryRun("no gas", works, "native: { actual: '1', needed: '2' }", "Insufficient ETH for gas"),
+		row{
+			name: "too little", stays: true, do: "alter('/v3/swap/quote', 'details.checks.balance.actual', '99999999'); await quote(usdc);",
+			want: []string{"your account has 99.999999 USDC, and 100 USDC are needed.", "send: off"},
+		},
+	)
+}
+
+var allowanceOf = regexp.MustCompile(`"allowance":\{"actual":"\d+"`)
+
+var failedRun = regexp.MustCompile(`"status":"FAILED","error":"(\\.|[^"\\])*"`)
+
+// leavesGas: Max of a coin leaves what the gas may take, and there is one verdict.
+func leavesGas(t *testing.T, w *world) {
+	const ether = "1000000000000000000"
+	has := func(amount string, simulates bool) map[string]http.HandlerFunc {
+		actual := `"actual":"` + amount + `"`
+		alter := strings.NewReplacer(`"actual":"123456789012345678901234567890"`, actual, `"actual":"0"`, actual, `"event":false`, `"event":true`)
+		return map[string]http.HandlerFunc{"/v3/swap/quote": func(rw http.ResponseWriter, r *http.Request) {
+			if !simulates {
+				query := r.URL.Query()
+				query.Set("include", "details")
+				r.URL.RawQuery = query.Encode()
+			}
+			w.pass(rw, r, func(body string) string { return alter.Replace(failedRun.ReplaceAllString(body, `"status":"SUCCESS"`)) })
+		}}
+	}
+	const balance = `
+		if (named('Disconnect')) named('Disconnect').click();
+		else wallet({ account: rich });
+		fill(eth);
+		await connect();
+		await until(() => $('balance').innerText.includes('Balance'));
+		note('balance', $('balance').innerText);
+		const max = [...document.querySelectorAll('#balance button')].find((button) => button.textContent === 'Max');
+		max?.click();
+		note('max', max ? $('amount').value : 'none');`
+	w.check(t,
+		// 67,250 gas at 1 gwei, and half more, are 0.000100875 ETH.
+		row{
+			name: "an ether", answers: has(ether, true), do: balance + "await quote();", want: []string{
+				"balance: Balance 1 ETH", "max: 0.999899125", "Network fee|up to 0.000068 ETH|Estimated time|about 13 s|Simulation|Succeeds, 46,000 gas",
+			},
+		},
+		row{
+			name: "too little for gas", stays: true, answers: has(ether, true), do: "await quote({ amount: '0.99999' });",
+			want: []string{"Insufficient ETH for gas"}, never: []string{"Succeeds"},
+		},
+		row{
+			name: "too little", stays: true, answers: has(ether, true), do: "await quote({ amount: '1.5' });",
+			want: []string{"your account has 1 ETH, and 1.5 ETH are needed."}, never: []string{"Succeeds", "for gas: your"},
+		},
+		row{name: "no dry run", stays: true, answers: has(ether, false), do: balance, want: []string{"Balance 1 ETH (gas comes off it)", "max: none"}},
+		row{name: "the minimum", stays: true, answers: has("10000000000000000", true), do: balance, want: []string{"(too little for gas and the minimum)"}},
+		row{name: "less", stays: true, answers: has("1", true), do: balance, want: []string{"(below the minimum)"}},
+		row{name: "more than the maximum", stays: true, answers: has("123456789012345678901234567890", true), do: balance, want: []string{"max: 20\n"}},
+	)
+}
+
+// recipients: nothing can be signed for a recipient or a partner that came from outside until the visitor has confirmed
+// it. What the visitor typed needs no word.
+func recipients(t *testing.T, w *world) {
+	const announced = "wallet({ allowance: '0xffffffffff' });"
+	const ready = "await until(() => sendButton() && statusText().includes('You receive'));"
+	asks := func(name, at, do string) row {
+		return row{
+			name: name, at: at, do: announced + do + ready,
+			want: []string{"ticks: meant\n", "send: off", "Checked in your browser: 11 of 11. Confirm the recipient below.", "hint: Not typed here"},
+		}
+	}
+	trusts := func(name, at, do string) row {
+		return row{name: name, at: at, do: announced + do + ready, want: []string{"ticks: none", "send: on", "Checked in your browser: 11 of 11"}}
+	}
+	w.check(t,
+		asks("link", link, ""),
+		asks("link of the API", "?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient="+alice, ""),
+		asks("pasted URL", "", "paste('amount', 'https://x.example/v3/swap/quote' + byQuery); $('ask').click();"),
+		asks("history", "", "visit('/' + link);"),
+		asks("link, other form", link, "pick('from', 'USDT@1'); type('amount', '101'); pick('to', 'USDC@69696969'); pick('to', 'USDC@369'); $('ask').click();"),
+		trusts("link, typed anew", link, "type('recipient', alice); $('ask').click();"),
+		trusts("typed", "", "await quote(usdc); dispatchEvent(new PopStateEvent('popstate'));"),
+		row{
+			name: "confirmed", at: link,
+			do: announced + ready + `
+				const look = () => sendButton().disabled + ' ' + Boolean(document.querySelector('#answer .good'));
+				sendButton().click();
+				note('asked', calls.length);
+				note('label', $('meant').labels[0].textContent);
+				$('meant').click();
+				note('confirmed', look());
+				$('meant').click();
+				note('withdrawn', look());
+				$('meant').click();
+				announce({ name: 'Other', rdns: 'other' }, { request: async () => refuse(4001) });
+				await until(() => $('wallet'));
+				note('redrawn', look());
+				type('wallet', 'test.example');
+				await send();`,
+			want: []string{
+				"asked: 0", "label: I have checked this recipient: " + alice + " on PulseChain", "confirmed: false true", "withdrawn: true false",
+				"redrawn: false true", "transactions: 1", "status: Sent",
+			},
+		},
+		row{
+			name: "partner of a link", at: link + "&integrator=" + partner,
+			do: announced + ready + `
+				note('label', $('meant-partner').labels[0].textContent);
+				note('told', statusText());
+				$('meant').click();
+				note('left', sendButton().disabled + statusText());
+				$('meant-partner').click();
+				note('both', sendButton().disabled);
+				$('meant').click();
+				sendButton().click();
+				note('asked', calls.length);`,
+			want: []string{
+				"label: I have checked this partner, which gets a fee of 0.25 %: " + partner, "Confirm the recipient and partner below.",
+				"left: true", "Confirm the partner below.", "both: false", "send: off", "asked: 0",
+			},
+		},
+		row{
+			name: "unshield of a link", at: strings.Replace(link, "USDC@1", "USDC@69696969", 1),
+			do: `
+				await until(() => $('meant'));
+				note('before', cardText().includes('Calls for a RAILGUN wallet'));
+				$('meant').focus();
+				$('meant').click();`,
+			want: []string{"before: false", "Calls for a RAILGUN wallet", "focus: meant\n"},
+		},
+	)
+	// The whole recipient is above the button, in groups of four, on the narrowest phone.
+	emulate(t, w, "light", 360, 780)
+	const whole = `
+		const groups = document.querySelector('#whom .groups');
+		const signs = sendButton()?.getBoundingClientRect().top ?? Infinity;
+		const places = [...groups.children].map((group) => group.getBoundingClientRect());
+		note('groups', [...groups.children].map((group) => group.textContent).join(' '));
+		note('heard', document.querySelector('#whom .unseen').firstChild.data + ' ' + groups.ariaHidden);
+		note('seen', places.every(({ width, right, bottom }) => width && right <= innerWidth && bottom <= signs));`
+	w.check(t,
+		row{
+			name: "whole address", do: "wallet(); await quote(usdc);" + whole, want: []string{
+				"groups: 0x 5aAe b605 3F3E 94C9 b9A0 9f33 6694 35E7 Ef1B eAed", "heard: " + alice + " true", "seen: true", "Check that this address is yours",
+			},
+		},
+		row{
+			name: "whole private address", do: "wallet(); await connect(); await quote({ ...usdc, to: 'USDC@69696969', recipient: hidden });" + whole,
+			want: []string{"groups: 0zk1 qyxu rtdv", "seen: true", "A private address"},
+		},
+		row{name: "one's own", stays: true, do: "await quote({ ...usdc, recipient: sender.toLowerCase() });", want: []string{"Your connected account"}},
+		row{name: "another's", stays: true, do: "await quote(usdc);", want: []string{"Not your connected account"}},
+	)
+	emulate(t, w, "light", 1200, 900)
+	// What was typed or confirmed in this tab is not a stranger's after a reload.
+	for _, tt := range []struct{ name, at, do, ticks string }{
+		{"typed", "", "await quote(usdc);", "none"},
+		{"typed, not asked", "", "fill(usdc);", "none"},
+		{"confirmed", link, "(await until(() => $('meant'))).click();", "none"},
+		{"confirmed and undone", link, "(await until(() => $('meant'))).click(); $('meant').click();", "meant"},
+	} {
+		t.Run("reload, "+tt.name, func(t *testing.T) {
+			w.open(t, "developers") // an entry of its own
+			w.open(t, tt.at)
+			run[bool](t, w, announced+tt.do+"return true;")
+			act(t, w, chromedp.Reload())
+			w.check(t, row{stays: true, do: announced + "if (!statusText()) $('ask').click();" + ready, want: []string{"ticks: " + tt.ticks + "\n"}})
+		})
+	}
+}
+
+// realKeys uses real keys and the browser's clipboard, which no other group does. Only what was typed into an empty field
+// needs no confirmation.
+func realKeys(t *testing.T, w *world) {
+	key := func(command string) chromedp.Action[chromedp.Void] {
+		return chromedp.KeyEvent("v", chromedp.KeyModifiers(chromedp.ModifierCtrl), func(p *input.DispatchKeyEventParams) {
+			if p.Type == input.DispatchKeyEventTypeRawKeyDown || p.Type == input.DispatchKeyEventTypeKeyDown {
+				p.Commands = []string{command}
+			}
+		})
+	}
+	into := func(id string) chromedp.Action[chromedp.Void] { return chromedp.Focus(chromedp.CSS("#" + id)) }
+	types, end := chromedp.KeyEvent, key("moveToEndOfLine")
+	const base = "?from=USDC@1&to=USDC@369&amount=100"
+	type steps = []chromedp.Action[chromedp.Void]
+	for _, tt := range []struct {
+		name, at  string
+		clipboard string
+		do        steps
+		ticks     string
+	}{
+		{"typed with a slip", base, "", steps{into("recipient"), types(alice + "a"), types("\b")}, "none"},
+		{"pasted", base, alice, steps{into("recipient"), key("paste")}, "meant"},
+		{"pasted after keys", base, alice[2:], steps{into("recipient"), types("0x"), key("paste")}, "meant"},
+		{"link, half typed anew", link, "", steps{into("recipient"), end, types("\b\b"), types(alice[40:])}, "meant"},
+		{"link, all typed anew", link, "", steps{into("recipient"), key("selectAll"), types("\b"), types(alice)}, "none"},
+		{"link, emptied, pasted", link, alice, steps{into("recipient"), key("selectAll"), types("\b"), key("paste")}, "meant"},
+		{"partner, typed", base, "", steps{into("recipient"), types(alice), into("integrator"), types(partner)}, "none"},
+		{"partner, pasted", base, partner, steps{into("recipient"), types(alice), into("integrator"), key("paste")}, "meant-partner"},
+		{"partner of a link, a letter and back", base + "&integrator=" + partner, "",
+			steps{into("recipient"), types(alice), into("integrator"), end, types("a"), types("\b")}, "meant-partner"},
+	} {
+		w.open(t, tt.at)
+		run[bool](t, w, `
+			wallet();
+			if (location.search.includes('recipient')) { await quoted(); $('change').click(); }
+			openAll();
+			$('tx').value = args[0];
+			return true;`, tt.clipboard)
+		if tt.clipboard != "" {
+			act(t, w, into("tx"), key("selectAll"), key("copy"))
+		}
+		act(t, w, tt.do...)
+		send := map[bool]string{true: "send: on", false: "send: off"}[tt.ticks == "none"]
+		w.check(t, row{
+			name: tt.name, stays: true, do: "$('ask').click(); await until(() => statusText().includes('You receive') && sendButton());",
+			want: []string{`"recipient":"` + alice, "ticks: " + tt.ticks + "\n", send},
+		})
+	}
+	// The whole swap without a mouse.
+	w.open(t, "")
+	run[bool](t, w, "wallet({ allowance: '0xffffffffff' }); return true;")
+	act(t, w, into("amount"), types("100"), into("recipient"), types(alice), types("\r"))
+	w.check(t, row{name: "keyboard", stays: true, do: "await quoted();", want: []string{"focus: answer"}})
+	run[bool](t, w, "for (const details of document.querySelectorAll('details')) details.open = false; return true;")
+	act(t, w, types("\t"), types("\r"))
+	w.check(t, row{name: "keyboard sends", stays: true, do: "await status('cannot follow');", want: []string{"transactions: 1"}})
+}
+
+// clocks: a quote that has expired cannot be sent. It is renewed while somebody looks at it, or before the swap is asked
+// for; and while the wallet is open, the page says what that means.
+func clocks(t *testing.T, w *world) {
+	const open = `
+		let answer;
+		const asks = () => new Promise((done, fail) => { answer = (hash) => (hash ? done(hash) : fail({ code: 4001 })); });
+		const expired = () => until(() => $('valid').innerText.includes('has expired') && $('valid').innerText);
+		const said = [];
+		new MutationObserver(() => said.push($('said').textContent)).observe($('said'), { childList: true });`
+	renewed := func(name, replaced, want string) row {
+		return row{
+			name: name,
+			do: `
+				wallet();
+				await quote({ ...usdc, integrator: partner });
+				alterText('/swap/quote', (text) => {
+					later(0);
+					return ` + replaced + `.reduce((body, [from, to]) => body.replace(from, to), text);
+				});
+				later(120);
+				await until(alertText);`,
+			want: []string{"alert: " + want},
+		}
+	}
+	w.check(t,
+		row{
+			name: "renewed", do: `
+				wallet();
+				await quote(usdc);
+				sendButton().focus();
+				let asked = 0;
+				alterText('/swap/quote', (text) => { asked++; later(0); return text; });
+				later(120);
+				await until(() => $('valid').innerText.includes('Renewing'));
+				sendButton().click();
+				await until(() => asked && !sendButton().hasAttribute('aria-disabled'));
+				note('asked', asked + ' ' + calls.length);`,
+			want: []string{"asked: 1 0", "focus: send-button", "send: on", "Expires in "},
+		},
+		renewed("renewed, altered", `[['"99450000"', '"99450001"']]`, "This quote is not what you asked for."),
+		renewed("renewed, a higher rate",
+			`[[/0\.25/g, '0.5'], [/"250000"/g, '"500000"'], [/"99450000"/g, '"99200000"'], [/"550000"/g, '"800000"'], [/0\.55/g, '0.8']]`,
+			"The quote has changed.|You now receive 99.2 USDC."),
+		row{
+			name: "while signing", do: open + `
+				let allowed = '0x0';
+				const read = ([{ data }]) => (data.startsWith('0x70a08231') ? '0xffffffffffff' : allowed);
+				wallet({ does: { eth_sendTransaction: asks, eth_call: read } });
+				await quote(usdc);
+				sendButton().click();
+				await until(payments);
+				later(30);
+				await until(() => /Expires in (2\d|30) s/.test($('valid').innerText));
+				later(90);
+				note('approval', await expired());
+				allowed = '0xffffffffffff';
+				answer(hash());
+				note('then', await until(alertText));
+				note('renewed', $('valid').innerText + transactions().length);
+				sendButton().click();
+				await until(() => transactions().length === 2);
+				later(200);
+				note('swap', await expired());
+				answer('0x' + 'b'.repeat(64));
+				await status('cannot follow');
+				for (const words of ['1 of 2: sign the approval', 'expired. The approval', '1 of 1: sign the swap', 'expired. If you sign now']) {
+					if (said.join('|').split(words).length !== 2) throw new Error(words + ' is not announced once: ' + said);
+				}`,
+			want: []string{
+				"approval: This quote has expired. The approval pays nothing. This page gets a new quote before it asks for the swap.",
+				"then: This quote has expired while you were signing.|The approval was sent, the swap was not. Review the new quote",
+				"renewed: Expires in ", "swap: This quote has expired. If you sign now, the swap is still sent, at the fees in force when it arrives.",
+				"address: /#swap=0xbbbb", "transactions: 2",
+			},
+		},
+		row{
+			name: "refused after the end", do: open + `
+				wallet({ allowance: '0xffffffffff', does: { eth_sendTransaction: asks } });
+				await quote(usdc);
+				sendButton().click();
+				await until(payments);
+				later(90);
+				await expired();
+				answer();
+				note('refused', await until(alertText));
+				later(0);
+				await until(() => sendButton() && !sendButton().hasAttribute('aria-disabled'));`,
+			want: []string{"refused: You rejected the request in your wallet.", "alert: ", "send: on"},
+		},
+		row{
+			name: "ended before anything was asked", do: open + `
+				let connected;
+				wallet({ does: { eth_requestAccounts: () => new Promise((done) => { connected = () => done([sender]); }) } });
+				await quote(usdc);
+				sendButton().click();
+				await until(() => connected);
+				later(90);
+				note('words', await expired());
+				connected();
+				await until(() => alertText().includes('expired'));`,
+			want: []string{
+				"words: This quote has expired. This page gets a new quote before it asks for the swap.",
+				"alert: This quote has expired.|Nothing was sent. Review the new quote", "transactions: 0", "send: on",
+			},
+		},
+	)
 }
 
 // manyWallets: whoever floods the page with wallets does not hide the real one, and names are what they look like.
 func manyWallets(t *testing.T, w *world) {
 	const tools = `
-		const provider = (note = () => {}) => ({ request: async ({ method }) => { note(method); throw { code: 4001 }; } });
-		const tell = (info, own = provider()) => dispatchEvent(new CustomEvent('eip6963:announceProvider', { detail: Object.freeze({ info: { uuid: crypto.randomUUID(), icon: 'data:,', ...info }, provider: own }) }));
-		const row = () => [...document.querySelectorAll('#wallet-row button')].map((button) => button.textContent).join('|');
-		const settle = () => new Promise((done) => setTimeout(done, 300));
-	`
-	usdc := form("USDC@1", "USDC@369", "100", alice, "")
-	w.open(t, "")
-	got := run[map[string]string](t, w, tools+`
-		const all = {};
-		// The real one answers whoever asks, and comes first. Then come thousands.
-		const real = () => tell({ name: 'Real', rdns: 'org.real' });
-		addEventListener('eip6963:requestProvider', real);
-		real();
-		for (let i = 0; i < 5000; i++) tell({ name: 'Real', rdns: 'com.fake' + i });
-		await settle();
-		all.flooded = String(row().split('|').length);
-		await quote($1);
-		await settle();
-		all.found = row();
-		all.choice = [...$('wallet').options].map((option) => option.textContent).join('|');
-		// One that comes after them all is not missing either.
-		tell({ name: 'Late', rdns: 'org.late' });
-		await settle();
-		all.late = row();
-		return all;`, usdc)
-	if got["flooded"] != "20" {
-		t.Errorf("%s wallets are listed, want 20", got["flooded"])
-	}
-	wantWords(t, "the wallets", got["found"], "Real (org.real)")
-	wantWords(t, "the choice", got["choice"], "Real (org.real)")
-	wantWords(t, "the last", got["late"], "Late", "Real (org.real)")
-
-	w.open(t, "")
-	got = run[map[string]string](t, w, tools+`
-		const all = {};
-		const asked = [];
-		// One rdns is one wallet, and the first of it is the one that is asked.
-		for (const [i, rdns] of ['org.one', 'ORG.one', 'org\u200b.one', 'org.two'].entries()) tell({ name: 'Wallet ' + i, rdns }, provider(() => asked.push(i)));
-		await settle();
-		all.row = row();
-		named('Wallet 0').click();
-		await until(alertText);
-		all.asked = asked.join();
-		// What cannot be seen, or turns text round, is not part of a name.
-		tell({ name: '\u202eksaMateM\u202c \u2066Meta\u200bMask\u2069\ufeff\u3164\u2800\ufe0f \n  \u00ad!', rdns: '\u202eio.metamask\u0000' });
-		tell({ name: '\u200b\u2060', rdns: 'org.empty' });
-		tell({ name: 'Alike', rdns: 'io.m\u0435tamask' });
-		await settle();
-		all.names = row();
-		return all;`)
-	wantWords(t, "one wallet", got["row"], "Wallet 0", "Wallet 3")
-	wantWords(t, "the names", got["names"], "ksaMateM MetaMask !", "Unnamed wallet", `Alike (io.m\u{435}tamask)`)
-	if strings.Contains(got["row"], "Wallet 1") || strings.Contains(got["row"], "Wallet 2") || got["asked"] != "0" {
-		t.Errorf("got %v", got)
-	}
-
-	// A wallet that is connected is not replaced by one that takes its name.
-	w.open(t, "")
-	w.answer("/v3/swap/status", untracked)
-	stolen := run[[]string](t, w, fast+walletJS+tools+`
-		wallet();
-		named('Connect').click();
-		await until(() => named('Disconnect'));
-		let stolen = 0;
-		tell({ name: 'Thief', rdns: 'test.example' }, provider(() => { stolen++; }));
-		for (let i = 0; i < 100; i++) tell({ name: 'More', rdns: 'more' + i });
-		await settle();
-		await quote($2);
-		type('wallet', 'test.example');
-		sendButton().click();
-		await until(() => statusText().includes('cannot follow'));
-		return [String(stolen), $('wallet-row').textContent, String(transactions().length)];`, sender, usdc)
-	wantWords(t, "a thief", strings.Join(stolen, "|"), "0|", "Test wallet", "|2")
-
-	// window.ethereum serves where nothing is announced, early or late, and gives way.
-	for name, early := range map[string]bool{"early": true, "late": false} {
-		w.open(t, "")
-		got = run[map[string]string](t, w, tools+"/* "+name+" */"+`
-			const all = {};
-			all.none = $('wallet-row').innerText;
-			if ($2) {
-				window.ethereum = provider();
-				await quote($1);
-			} else {
-				await quote($1);
-				window.ethereum = provider();
-				dispatchEvent(new Event('ethereum#initialized'));
-			}
-			await until(sendButton);
-			all.send = sendWords();
-			all.row = $('wallet-row').innerText;
-			sendButton().click();
-			all.told = await until(alertText);
-			tell({ name: 'Real', rdns: 'org.real' });
-			await settle();
-			all.after = $('wallet-row').innerText + sendWords();
-			return all;`, usdc, early)
-		wantWords(t, name, got["none"], "No wallet detected")
-		wantWords(t, name, got["send"], "Swap 100 USDC: Up to 2 signatures in Browser wallet")
-		wantWords(t, name, got["row"], "Connect Browser wallet")
-		wantWords(t, name, got["told"], "You rejected the request in your wallet.")
-		wantWords(t, name, got["after"], "Connect Real", "signatures in Real")
-		if strings.Contains(got["after"], "Browser wallet") {
-			t.Errorf("%s: window.ethereum stays beside a wallet that was announced: %s", name, got["after"])
+		const refusing = (note = () => {}) => ({ request: async ({ method }) => { note(method); throw { code: 4001 }; } });
+		const offered = () => [...document.querySelectorAll('#wallet-row button')].map((button) => button.textContent);
+		const offers = (words) => until(() => offered().join().includes(words));`
+	ethereum := func(name, before, after string) row {
+		return row{
+			name: name,
+			do: tools + before + "await quote(usdc);" + after + `
+				await until(sendButton);
+				note('injected', sendWords() + $('wallet-row').innerText);
+				await send();
+				announce({ name: 'Real', rdns: 'org.real' }, refusing());
+				await offers('Connect Real');`,
+			want: []string{
+				"injected: on, Swap 100 USDC: Up to 2 signatures in Browser walletConnect Browser wallet", "alert: You rejected the request in your wallet.",
+				"wallet: Connect Real\n", "signatures in Real",
+			},
 		}
 	}
-
-	// Without any: on a phone the page goes to the wallet, and its link asks for the recipient there.
-	for width, words := range map[int64]string{1200: "No wallet detected.", 390: "Open this page in your wallet app, or copy its link there."} {
-		emulate(t, w, "light", width, 844)
-		w.open(t, "")
-		none := run[[]string](t, w, `
-			await quote($1);
-			let copied = '';
+	w.check(t,
+		row{
+			name: "flood", do: tools + `
+				const real = () => announce({ name: 'Real', rdns: 'org.real' }, refusing());
+				addEventListener('eip6963:requestProvider', real);
+				real();
+				for (let i = 0; i < 2000; i++) announce({ name: 'Real', rdns: 'com.fake' + i }, refusing());
+				await offers('com.fake1999');
+				note('flooded', offered().length);
+				await quote(usdc);
+				await offers('Real (org.real)');
+				note('choice', [...$('wallet').options].map((option) => option.textContent));
+				announce({ name: 'Late', rdns: 'org.late' }, refusing());
+				await offers('Late');
+				note('late', offered());`,
+			want: []string{"flooded: 20\n", "choice: ", "Real (org.real)", "late: Late,"},
+		},
+		row{
+			name: "names", do: tools + `
+				const asked = [];
+				for (const [i, rdns] of ['org.one', 'ORG.one', 'org\u200b.one', 'org.two'].entries()) {
+					announce({ name: 'Wallet ' + i, rdns }, refusing(() => asked.push(i)));
+				}
+				await offers('Wallet 3');
+				note('one', offered());
+				named('Wallet 0').click();
+				await until(() => alertText().includes('rejected'));
+				note('asked', asked);
+				announce({ name: '\u202eksaMateM\u202c \u2066Meta\u200bMask\u2069\ufeff\u3164\u2800\ufe0f \n  \u00ad!', rdns: '\u202eio.metamask\u0000' }, refusing());
+				announce({ name: '\u200b\u2060', rdns: 'org.empty' }, refusing());
+				announce({ name: 'Alike', rdns: 'io.m\u0435tamask' }, refusing());
+				await offers('Alike');`,
+			want: []string{
+				"alert: You rejected", "one: Wallet 3,Wallet 0\n", "asked: 0\n", "ksaMateM MetaMask !", "Unnamed wallet", `Alike (io.m\u{435}tamask)`,
+			},
+		},
+		row{
+			name: "thief", do: tools + `
+				wallet();
+				await connect();
+				let stolen = 0;
+				announce({ name: 'Thief', rdns: 'test.example' }, refusing(() => { stolen++; }));
+				for (let i = 0; i < 100; i++) announce({ name: 'More', rdns: 'more' + i }, refusing());
+				await quote(usdc);
+				await until(() => $('wallet'));
+				type('wallet', 'test.example');
+				await send();
+				note('stolen', stolen);`,
+			want: []string{"stolen: 0", "Test wallet", "transactions: 2", "status: Sent"},
+		},
+		ethereum("window.ethereum", "window.ethereum = refusing();", ""),
+		ethereum("window.ethereum, late", "", "window.ethereum = refusing(); dispatchEvent(new Event('ethereum#initialized'));"),
+		row{name: "none", do: "await quote(usdc);", want: []string{"wallet: No wallet detected", "No wallet detected. Install or unlock one in this browser. Look again"}},
+	)
+	emulate(t, w, "light", 390, 844)
+	here := w.url + "/?from=USDC%401&to=USDC%40369&amount=100&recipient=" + alice
+	w.check(t, row{
+		name: "none on a phone", do: `
+			await quote(usdc);
+			let copied;
 			Object.defineProperty(navigator, 'clipboard', { value: { writeText: async (text) => { copied = text; } }, configurable: true });
-			document.querySelector('[aria-label="Copy the link to this page"]')?.click();
-			const links = [...document.querySelectorAll('#send .risk a')].map((link) => link.href).join(' ');
-			return [$('send').innerText, copied, location.href, String(Boolean(named('Look again'))), links];`, usdc)
-		wantWords(t, fmt.Sprint(width), none[0], words)
-		if phone := width == 390; (none[1] == none[2]) != phone || (none[3] == "true") == phone || (none[4] != "") != phone {
-			t.Errorf("at a width of %d: %q", width, none)
-		}
-		wantWords(t, fmt.Sprint(width), none[2], "recipient="+alice)
-		if width == 390 {
-			here := strings.TrimPrefix(none[2], "http://")
-			wantWords(t, "the wallet apps", none[4], "https://link.metamask.io/dapp/"+here,
-				"https://go.cb-w.com/dapp?cb_url="+url.QueryEscape(none[2]), "https://link.trustwallet.com/open_url?coin_id=60&url="+url.QueryEscape(none[2]))
-		}
-	}
-	emulate(t, w, "light", 1200, 900)
+			document.querySelector('[aria-label="Copy the link to this page"]').click();
+			await until(() => copied);
+			note('copied', copied);
+			note('apps', [...document.querySelectorAll('#send .risk a')].map((link) => link.href));`,
+		want: []string{
+			"wallet: Open in wallet", "Open this page in your wallet app, or copy its link there.", "copied: " + here,
+			"apps: https://link.metamask.io/dapp/" + strings.TrimPrefix(here, "http://") + ",https://go.cb-w.com/dapp?cb_url=" + url.QueryEscape(here),
+			"https://link.trustwallet.com/open_url?coin_id=60&url=" + url.QueryEscape(here),
+		},
+	})
 }

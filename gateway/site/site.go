@@ -22,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-//go:embed *.html *.css index.json *.js
+//go:embed index.json common swap developers
 var files embed.FS
 
 // A document is made of files: the scripts are concatenated in their order to one module, and the styles to one sheet.
@@ -33,12 +33,13 @@ type document struct {
 }
 
 var (
-	swapPage = document{"page.html", []string{"page.css"}, []string{
-		"page.js", "amount.js", "listing.js", "form.js", "pin.js", "quote.js", "wallet.js", "send.js", "journey.js",
-		"receipt.js", "start.js",
+	swapPage = document{"swap/page.html", []string{"common/page.css"}, []string{
+		"common/page.js", "common/amount.js", "common/listing.js", "swap/form.js", "swap/pin.js", "swap/quote.js",
+		"swap/wallet.js", "swap/send.js", "swap/journey.js", "swap/receipt.js", "swap/start.js",
 	}}
-	developersPage = document{"developers.html", []string{"page.css", "developers.css"}, []string{
-		"page.js", "amount.js", "listing.js", "code.js", "move.js", "versions.js",
+	developersPage = document{"developers/page.html", []string{"common/page.css", "developers/page.css"}, []string{
+		"common/page.js", "common/amount.js", "common/listing.js",
+		"developers/code.js", "developers/move.js", "developers/versions.js",
 	}}
 )
 
@@ -81,10 +82,10 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 	l := listingOf(d, versions)
 	style := tight.Replace(join(doc.styles, web.Minify))
 	script := join(doc.scripts, web.MinifyScript)
-	first := web.MinifyScript(read("first.js"))
+	first := web.MinifyScript(read("common/first.js"))
 	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
 	if err != nil {
-		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // its type is wrong, whatever the data
+		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // a programming error
 	}
 	policy = strings.Join([]string{
 		"default-src 'none'",
@@ -108,7 +109,7 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 	fill := strings.NewReplacer(
 		"{{contracts}}", contracts,
 		"{{style}}", style, "{{noscript}}", noScript, "{{icon}}", icon, "{{brand}}", brandOf(d), "{{banner}}", banner,
-		"{{marks}}", web.Minify(read("marks.html")), "{{first}}", first, "{{script}}", script,
+		"{{marks}}", web.Minify(read("common/marks.html")), "{{first}}", first, "{{script}}", script,
 		"{{listing}}", string(data),
 	)
 	return []byte(fill.Replace(web.Minify(read(doc.html)))), policy

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/quotegate/quotegate/gateway/site"
@@ -27,7 +29,6 @@ import (
 const (
 	alice   = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	partner = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
-	private = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
 )
 
 // TestMain has more tabs than there are processors open at a time, since pages mostly wait.
@@ -39,80 +40,73 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// A world is the page in a browser, and a gateway between which and the page a test can put itself. The gateway's own
-// page would sign nothing, since its deployment is the reference: its pages are those of another name.
+// TestPage uses the pages as a visitor does, in several tabs of one browser, with one gateway.
+func TestPage(t *testing.T) {
+	beside, gateway := browser.Open(t, "about:blank"), golden.Gateway(t)
+	demo := chain.Reference()
+	devnet := withExplorers(t)
+	for _, group := range []struct {
+		name string
+		d    *chain.Deployment
+		run  func(*testing.T, *world)
+	}{
+		{"accessibility", devnet, accessible}, {"keys", devnet, realKeys}, // take the longest
+		{"opens", devnet, opens}, {"demo", demo, demoSignsNothing},
+		{"form", devnet, forms}, {"quote", devnet, quotes}, {"pins", devnet, pins}, {"errors", devnet, gatewayErrors},
+		{"hostile text", devnet, hostileText}, {"address", devnet, addresses}, {"offline", devnet, offline},
+		{"send", devnet, sends}, {"never twice", devnet, neverTwice}, {"two tabs", devnet, twoTabs},
+		{"account", devnet, accounts}, {"wallets", devnet, manyWallets}, {"gas", devnet, leavesGas},
+		{"recipient", devnet, recipients}, {"clock", devnet, clocks},
+		{"status", devnet, statuses}, {"status from a link", devnet, links}, {"history", devnet, histories},
+		{"developers", devnet, developers}, {"layout", devnet, layouts},
+		{"print and motion", devnet, media}, {"announcements", devnet, announcements},
+	} {
+		t.Run(group.name, func(t *testing.T) {
+			if testing.Short() && group.name != "opens" && group.name != "demo" {
+				t.Skip("SKIPPED, NOT TESTED: without -short it uses the page in a browser")
+			}
+			t.Parallel()
+			group.run(t, newWorld(t, beside, gateway, group.d))
+		})
+	}
+}
+
+// withExplorers is the reference deployment with explorers, under another name: the page of the reference signs nothing.
+func withExplorers(t *testing.T) *chain.Deployment {
+	t.Helper()
+	reference, err := os.ReadFile("../../shared/chain/reference.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := strings.Replace(string(reference), `"registries"`,
+		`"explorers": {"1": "https://explorer.example", "369": "https://pulse.example"}, "registries"`, 1)
+	d, err := chain.ParseDeployment([]byte(file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.Name = "devnet"
+	return d
+}
+
+// A world is a tab with the page, and a server between the page and the gateway.
 type world struct {
-	http.Handler
-	pages http.Handler
-	page  *browser.Page
-	url   string
+	gateway http.Handler
+	pages   http.Handler
+	page    *browser.Page
+	url     string
 
 	mu      sync.Mutex
 	instead map[string]http.HandlerFunc // by path
 	asked   []string                    // the requests for status
 }
 
-// answer has a path answered by the test, until the next case.
-func (w *world) answer(path string, handle http.HandlerFunc) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.instead[path] = handle
-}
-
-func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	w.mu.Lock()
-	handle := w.instead[r.URL.Path]
-	w.mu.Unlock()
-	if handle != nil {
-		handle(rw, r)
-		return
-	}
-	w.pass(rw, r)
-}
-
-// pass has the gateway itself answer.
-func (w *world) pass(rw http.ResponseWriter, r *http.Request) {
-	handler := w.Handler
-	if r.URL.Path == "/" || r.URL.Path == "/developers" {
-		handler = w.pages
-	}
-	record := httptest.NewRecorder()
-	handler.ServeHTTP(record, r)
-	for name, values := range record.Header() {
-		if name != "Content-Length" {
-			rw.Header()[name] = values
-		}
-	}
-	rw.WriteHeader(record.Code)
-	// The gateway of the tests lives at noon of a certain day; the browser does not.
-	until := fmt.Sprintf(`"validUntil":"%s"`, time.Now().Add(time.Minute).UTC().Format(time.RFC3339))
-	_, _ = rw.Write(validUntil.ReplaceAll(record.Body.Bytes(), []byte(until)))
-}
-
-var validUntil = regexp.MustCompile(`"validUntil":"[^"]*"`)
-
-func newWorld(t *testing.T, beside *browser.Page) *world {
+func newWorld(t *testing.T, beside *browser.Page, gateway http.Handler, d *chain.Deployment) *world {
 	t.Helper()
-	return openWorld(t, beside, "devnet")
-}
-
-// openWorld opens the page of the reference deployment's contracts, under a name.
-func openWorld(t *testing.T, beside *browser.Page, name string) *world {
-	t.Helper()
-	deployment := chain.Reference()
-	deployment.Name = name
 	versions := []string{"v3", "v3legacy", "v1"}
-	pages := http.NewServeMux()
-	for path, page := range map[string]web.Handler{
-		"/{$}": site.Page(deployment, versions, "v3"), "/developers": site.Developers(deployment, versions),
-	} {
-		pages.HandleFunc(path, func(rw http.ResponseWriter, r *http.Request) {
-			if err := page(rw, r); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	w := &world{Handler: golden.Gateway(t), pages: pages, instead: map[string]http.HandlerFunc{}}
+	w := &world{gateway: gateway, pages: serve(t, map[string]web.Handler{
+		"/{$}": site.Page(d, versions, "v3"), "/developers": site.Developers(d, versions),
+	})}
+	w.reset()
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
 	w.url = server.URL
@@ -120,8 +114,20 @@ func openWorld(t *testing.T, beside *browser.Page, name string) *world {
 	return w
 }
 
-// openTab opens a tab beside a page. The browser itself tells of every answer that is an error, and some cases are about
-// these. It also tells that it asks nobody who has not used the page whether to leave it.
+func serve(t *testing.T, pages map[string]web.Handler) http.Handler {
+	mux := http.NewServeMux()
+	for path, page := range pages {
+		mux.HandleFunc(path, func(rw http.ResponseWriter, r *http.Request) {
+			if err := page(rw, r); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	return mux
+}
+
+// openTab opens a tab. The browser reports every error response, and some rows are about these. It also reports that it
+// asks nobody who has not used the page whether to leave it.
 func openTab(t *testing.T, beside *browser.Page, address string) *browser.Page {
 	t.Helper()
 	page := beside.Tab(t, address)
@@ -135,161 +141,249 @@ func openTab(t *testing.T, beside *browser.Page, address string) *browser.Page {
 	return page
 }
 
-// helpers are there for the scripts of the tests. No wait ends before a minute, so that a slow machine does no harm.
-const helpers = `
-	const $ = (id) => document.getElementById(id);
-	const alertText = () => document.querySelector('[role=alert]').innerText;
-	const statusText = () => document.querySelector('[role=status]').innerText;
-	const named = (words) => [...document.querySelectorAll('button')].find((button) => button.textContent.startsWith(words));
-	const sendButton = () => named('Swap ');
-	const sendWords = () => sendButton().textContent + ': ' + $('signatures').textContent;
-	const until = async (what) => {
-		for (let i = 0; i < 6000; i++) {
-			const value = await what();
-			if (value) return value;
-			await new Promise((done) => setTimeout(done, 10));
+// answer has a path answered by the test, until the next row.
+func (w *world) answer(path string, handle http.HandlerFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.instead[path] = handle
+}
+
+// reset has the gateway itself answer everything but the status of a swap, which it cannot know.
+func (w *world) reset() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.instead = map[string]http.HandlerFunc{"/v3/swap/status": replies(501, unavailable)}
+	w.asked = nil
+}
+
+func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	w.mu.Lock()
+	handle := w.instead[r.URL.Path]
+	w.mu.Unlock()
+	if handle != nil {
+		handle(rw, r)
+		return
+	}
+	w.pass(rw, r, func(body string) string { return body })
+}
+
+// pass has the gateway answer, and alters its answer. The gateway of the tests lives at noon of a certain day; the
+// browser does not.
+func (w *world) pass(rw http.ResponseWriter, r *http.Request, alter func(string) string) {
+	handler := w.gateway
+	if r.URL.Path == "/" || r.URL.Path == "/developers" {
+		handler = w.pages
+	}
+	record := httptest.NewRecorder()
+	handler.ServeHTTP(record, r)
+	for name, values := range record.Header() {
+		if name != "Content-Length" {
+			rw.Header()[name] = values
 		}
-		throw new Error('it never came: ' + what + '\nalert: ' + alertText() + '\nstatus: ' + statusText());
-	};
-	const type = (id, value) => { // as keys do, into an empty field
-		$(id).value = '';
-		$(id).dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'deleteContentBackward' }));
-		$(id).value = value;
-		$(id).dispatchEvent(new InputEvent('input', { bubbles: true, inputType: 'insertText', data: value.slice(-1) }));
-		$(id).dispatchEvent(new Event('change', { bubbles: true }));
-	};
-	const pick = (side, key) => { const [token, chain] = key.split('@'); type(side + '-chain', chain); type(side + '-token', token); };
-	const fill = (form) => { for (const [id, value] of Object.entries(form)) id === 'from' || id === 'to' ? pick(id, value) : type(id, value); };
-	const formNow = () => ({ from: $('from-token').value + '@' + $('from-chain').value, to: $('to-token').value + '@' + $('to-chain').value,
-		amount: $('amount').value, recipient: $('recipient').value, integrator: $('integrator').value });
-	const cardText = () => $('card').innerText;
-	const isSwap = () => location.hash.startsWith('#swap=0x');
-	const openAll = () => { for (const details of document.querySelectorAll('details')) details.open = true; };
-	const quote = async (form = {}) => {
-		fill(form);
-		$('ask').click();
-		await until(() => alertText() || statusText() && !statusText().startsWith('Getting') && !statusText().includes('Retrying in'));
-	};
-`
+	}
+	rw.WriteHeader(record.Code)
+	until := fmt.Sprintf(`"validUntil":"%s"`, time.Now().Add(time.Minute).UTC().Format(time.RFC3339))
+	fmt.Fprint(rw, alter(validUntil.ReplaceAllString(record.Body.String(), until)))
+}
+
+var validUntil = regexp.MustCompile(`"validUntil":"[^"]*"`)
+
+const unavailable = `{"error": "Not now", "code": "STATUS_UNAVAILABLE", "requestId": "r"}`
+
+// replies answers the same to everything.
+func replies(status int, body string) http.HandlerFunc {
+	return func(rw http.ResponseWriter, _ *http.Request) {
+		rw.Header().Set("Retry-After", "1")
+		rw.WriteHeader(status)
+		fmt.Fprint(rw, body)
+	}
+}
+
+func hangUp(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
+
+// tells has the gateway tell these statuses of whatever transaction it is asked about; the last stays.
+func (w *world) tells(statuses ...string) {
+	w.answer("/v3/swap/status", func(rw http.ResponseWriter, r *http.Request) {
+		w.mu.Lock()
+		next := statuses[min(len(w.asked), len(statuses)-1)]
+		w.asked = append(w.asked, r.URL.RawQuery)
+		w.mu.Unlock()
+		if len(next) == 3 {
+			var status int
+			fmt.Sscan(next, &status)
+			replies(status, unavailable)(rw, r)
+			return
+		}
+		fmt.Fprint(rw, complete(next, r.URL.Query()))
+	})
+}
+
+// complete is a status with what every status has, for the transaction that was asked about.
+func complete(status string, asked url.Values) string {
+	var body map[string]any
+	if err := json.Unmarshal([]byte(status), &body); err != nil || body["state"] == nil {
+		return status
+	}
+	fill := func(into any, values map[string]any) {
+		fields, isObject := into.(map[string]any)
+		for name, value := range values {
+			if _, isThere := fields[name]; isObject && !isThere {
+				fields[name] = value
+			}
+		}
+	}
+	source := map[string]any{"blockNumber": 21000000, "confirmations": 12, "timestamp": "2026-11-15T12:00:00Z"}
+	swap := map[string]any{
+		"dstChain": "369", "dstToken": "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "recipient": alice, "recipientType": 0,
+		"amount": "100000000",
+	}
+	settlement := map[string]any{
+		"chainId": 369, "amount": "99700000", "arrived": "99700000", "timestamp": "2026-11-15T12:01:05Z",
+	}
+	fill(body, map[string]any{
+		"srcChain": asked.Get("srcChain"), "txHash": asked.Get("txHash"), "final": false, "nextCheckSeconds": 0,
+	})
+	switch body["state"] {
+	case "SETTLING":
+		fill(body, map[string]any{"source": source, "swap": swap})
+	case "SETTLED":
+		fill(body, map[string]any{"source": source, "swap": swap, "settlement": settlement})
+	case "FAILED", "NOT_A_SWAP":
+		fill(body, map[string]any{"source": source})
+	}
+	fill(body["source"], source)
+	fill(body["swap"], swap)
+	fill(body["settlement"], settlement)
+	fill(body["burn"], map[string]any{"domain": 0, "attested": false})
+	swaps, _ := body["swaps"].([]any)
+	for _, each := range swaps {
+		fill(each, map[string]any{"state": body["state"], "final": false, "swap": swap})
+	}
+	whole, _ := json.Marshal(body)
+	return string(whole)
+}
+
+// A row is something that a visitor does, and what the page shows then.
+type row struct {
+	name     string
+	at       string // the address, if the page is loaded anew
+	stays    bool   // on the page of the row before, whatever is there
+	answers  map[string]http.HandlerFunc
+	statuses []string // that the gateway tells
+	args     []any    // of the script
+	do       string   // a script
+	want     []string // see the function see in helpers.js; without "alert:" in it, there is no alert
+	never    []string
+}
+
+// check goes through the rows, one after the other.
+func (w *world) check(t *testing.T, rows ...row) {
+	t.Helper()
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			t.Helper()
+			w.reset()
+			for path, handle := range row.answers {
+				w.answer(path, handle)
+			}
+			if len(row.statuses) > 0 {
+				w.tells(row.statuses...)
+			}
+			if !row.stays {
+				w.open(t, row.at)
+			}
+			got := run[string](t, w, row.do+"\nreturn see();", row.args...)
+			alerts := false
+			for _, words := range row.want {
+				alerts = alerts || strings.HasPrefix(words, "alert:")
+			}
+			if !alerts {
+				wantWords(t, got, "alert: none")
+			}
+			wantWords(t, got, row.want...)
+			for _, words := range row.never {
+				if strings.Contains(got, words) {
+					t.Errorf("the page shows %q:\n%s", words, got)
+				}
+			}
+		})
+	}
+}
+
+func wantWords(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("the page does not show %q:\n%s", word, text)
+		}
+	}
+}
+
+var helpers = sync.OnceValue(func() string {
+	text, err := os.ReadFile("testdata/helpers.js")
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+})
 
 // run runs the body of an async function in the page, and gives what it returns.
 func run[T any](t *testing.T, w *world, body string, args ...any) T {
 	t.Helper()
-	for i, arg := range args {
-		text, err := json.Marshal(arg)
-		if err != nil {
-			t.Fatal(err)
-		}
-		body = strings.ReplaceAll(body, fmt.Sprintf("$%d", i+1), string(text))
+	given, err := json.Marshal(args)
+	if err != nil {
+		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(w.page.Context(), 2*time.Minute)
 	defer cancel()
-	got, err := chromedp.Run(ctx, chromedp.Evaluate[T]("(async () => {"+helpers+loaded+body+"})()", chromedp.EvalAwaitPromise))
+	// An entry of the history that the row before has left may end the wait for a navigation too early.
+	script := "(async () => { while (document.readyState !== 'complete') await new Promise((done) => setTimeout(done, 10));\n" +
+		helpers() + "if ($('form')) hasten();\nconst args = " + string(given) + ";\n" + body + "\n})()"
+	got, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("%v\nin %s", err, body)
 	}
 	return got
 }
 
-// loaded waits for a page that is still being loaded: an entry of the history that the
-// test before has left may end the wait for a navigation too early.
-const loaded = `
-	while (document.readyState !== 'complete') await new Promise((done) => setTimeout(done, 10));
-`
-
-// open loads the page anew, with nothing put in between. A browser drops the locks of the page before only a while after
-// the new one is there, and until then the same swap is being sent "in another tab": open waits for that.
+// open loads an address. A browser drops the locks of the page before only a while after the new one is there, and until
+// then the same swap is being sent "in another tab": open waits for that.
 func (w *world) open(t *testing.T, query string) {
 	t.Helper()
-	w.reset()
-	w.visit(t, query)
-	w.idle(t)
-}
-
-// reset has the gateway itself answer everything.
-func (w *world) reset() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	clear(w.instead)
-	w.asked = nil
-}
-
-// follow opens the link of a transaction of which a gateway tells these statuses.
-func (w *world) follow(t *testing.T, query string, statuses ...string) {
-	t.Helper()
-	w.reset()
-	w.tells(statuses...)
-	// The page before may have another hash only, and then nothing would be loaded.
-	if err := chromedp.Do(w.page.Context(), chromedp.Navigate("about:blank")); err != nil {
-		t.Fatal(err)
+	if strings.HasPrefix(query, "#") {
+		query = "?new" + query // the page before may have another hash only, and then nothing would be loaded
 	}
-	w.visit(t, query)
-	w.idle(t)
-}
-
-// idle waits until no page is sending a swap any more.
-func (w *world) idle(t *testing.T) {
-	t.Helper()
+	act(t, w, chromedp.Navigate(w.url+"/"+query))
 	run[bool](t, w, "return until(async () => (await navigator.locks.query()).held.length === 0);")
 }
 
-// visit loads an address with what the test has put in between.
-func (w *world) visit(t *testing.T, query string) {
+func act(t *testing.T, w *world, actions ...chromedp.Action[chromedp.Void]) {
 	t.Helper()
-	if err := chromedp.Do(w.page.Context(), chromedp.Navigate(w.url+"/"+query)); err != nil {
+	if err := chromedp.Do(w.page.Context(), actions...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// reload loads the page again, with what the test has put in between.
-func (w *world) reload(t *testing.T) {
+// call calls the browser.
+func call[P, R any](t *testing.T, w *world, method cdp.Command[P, R], params P) R {
 	t.Helper()
-	if err := chromedp.Do(w.page.Context(), chromedp.Reload()); err != nil {
-		t.Fatal(err)
-	}
+	var result R
+	act(t, w, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
+		result, err = cdp.Call(ctx, tab, method, params)
+		return err
+	}))
+	return result
 }
 
-// shown is what the visitor sees after a quote.
-type shown struct {
-	Alert, Status, Card string
-	Send                bool
-	Focus               string // the ID of the element with the focus
-	Checks              int
-}
-
-const look = `openAll(); return { alert: alertText(), status: statusText(), card: cardText(), send: Boolean(sendButton()), focus: document.activeElement.id,
-	checks: document.querySelectorAll('.checks .yes').length };`
-
-// form is what a visitor fills in.
-func form(from, to, amount, recipient, integrator string) map[string]string {
-	return map[string]string{"from": from, "to": to, "amount": amount, "recipient": recipient, "integrator": integrator}
-}
-
-func wantWords(t *testing.T, where, text string, words ...string) {
+func emulate(t *testing.T, w *world, scheme string, width, height int64) {
 	t.Helper()
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("%s does not say %q:\n%s", where, word, text)
-		}
-	}
+	act(t, w, chromedp.EmulateViewport(width, height))
+	emulateMedia(t, w, "", "prefers-color-scheme", scheme)
 }
 
-// readRequest gives the query of an exchange on record.
-func readRequest(t *testing.T, name string) map[string]string {
+func emulateMedia(t *testing.T, w *world, kind string, feature, value string) {
 	t.Helper()
-	data, err := os.ReadFile("../../testdata/v3/" + name + ".http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	line, _, _ := strings.Cut(string(data), "\n")
-	_, target, _ := strings.Cut(line, " ")
-	at, err := url.Parse(target)
-	if err != nil {
-		t.Fatal(err)
-	}
-	query := map[string]string{}
-	for key, values := range at.Query() {
-		query[key] = values[0]
-	}
-	return query
+	call(t, w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: kind, Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
+	})
 }

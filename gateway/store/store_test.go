@@ -19,7 +19,7 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
-// Who reads needs the tables of this release, and writes nothing.
+// A reader needs the tables of this release, and writes nothing.
 func TestOpenForReading(t *testing.T) {
 	if _, err := store.OpenForReading(t.Context(), store.Config{}); !errors.Is(err, store.ErrNothingRecorded) {
 		t.Errorf("got %v without a database", err)

@@ -21,11 +21,11 @@ const (
 
 // Bounds of what is counted between two writes.
 const (
-	maxStrangers = 16_384 // clients of old versions that the operator does not know
-	maxCurrent   = 4_096  // clients of the current version that the operator does not know
-	maxFindings  = 16     // of a client
-	maxName      = 512    // bytes
-	maxParam     = 32
+	maxUnverified = 16_384 // clients of old versions that the operator does not know
+	maxCurrent    = 4_096  // clients of the current version that the operator does not know
+	maxFindings   = 16     // of a client
+	maxName       = 512    // bytes
+	maxParam      = 32
 )
 
 // outcome of a call.
@@ -96,12 +96,12 @@ type total struct{ calls, unnamed int64 }
 
 // counts are the calls since the last write.
 type counts struct {
-	clients            map[clientDay]*calls
-	totals             map[versionHour]total
-	strangers, current int // entries of clients that are not known, of old versions and of the current one
+	clients             map[clientDay]*calls
+	totals              map[versionHour]total
+	unverified, current int // entries of clients that are not known, of old versions and of the current one
 }
 
-// newCounts has room for so many clients.
+// newCounts allocates room for a number of clients.
 func newCounts(clients int) *counts {
 	return &counts{clients: make(map[clientDay]*calls, clients), totals: map[versionHour]total{}}
 }
@@ -132,8 +132,8 @@ func (c *counts) enter(e *event.Event, version int, old bool, at int64, key *sto
 	case !store.Storable(e.Client, maxName):
 		return nil
 	case known:
-	case old && c.strangers < maxStrangers:
-		c.strangers++
+	case old && c.unverified < maxUnverified:
+		c.unverified++
 	case !old && c.current < maxCurrent:
 		c.current++
 	default:
@@ -175,7 +175,7 @@ func (c *calls) add(e *event.Event, o outcome, at int64) {
 	}
 }
 
-// finding is what the current version would have answered to so many calls.
+// finding is what the current version would have answered, with the number of calls.
 type finding struct {
 	event.Finding
 	calls int64

@@ -2,7 +2,7 @@ package usage
 
 // What tests outside of the package see of it.
 const (
-	MaxStrangers  = maxStrangers
+	MaxUnverified = maxUnverified
 	MaxName       = maxName
 	NewPerNetwork = newPerNetwork
 	NewPerDay     = newPerDay

@@ -2,13 +2,11 @@ package usage_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
@@ -36,7 +34,7 @@ func TestOldDaysAreDeleted(t *testing.T) {
 		}
 		r := recorded.Begin(t, cfg, clock)
 		r.Exec(t, fmt.Sprintf("insert into quotegate_gaps values ('X', 1, %d, 'early')", noon.Unix()))
-		r.Found(a, 1, event.Finding{Outcome: event.SameMoney})
+		r.Found(a, 1, sameMoney)
 		r.Call(b, 1)
 		r.Flush(t)
 		if cfg.DB != "" {
@@ -177,26 +175,6 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 			t.Errorf("got whole counts since %s, which is to come", got)
 		}
 	})
-	t.Run("SQLite cannot grow", func(t *testing.T) {
-		r := recorded.Begin(t, store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, recorded.At(noon))
-		r.DB.SetMaxOpenConns(1) // the one that the pragma is for
-		for range 2 {
-			r.Call(a, 1)
-			r.Up(t, 24*time.Hour)
-		}
-		r.Exec(t, "pragma max_page_count = 1") // no more than it has
-		r.DB.Most, _ = r.Size()
-		for i := range 500 {
-			r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
-		}
-		fails(t, r)
-		expect(t, "days", days(t, r), "1 1 1 1")
-		r.Exec(t, "pragma max_page_count = 100000")
-		r.Flush(t)
-		if got := r.Rows(t, "quotegate_days"); got < 500 {
-			t.Errorf("got %d rows, want those that waited", got)
-		}
-	})
 }
 
 // Instances that start and write at once come up, agree on the key, never deadlock, and
@@ -215,7 +193,7 @@ func TestInstancesShareADatabase(t *testing.T) {
 		for i, r := range all {
 			for n := range clients {
 				client := fmt.Sprintf("origin https://wallet-%d.example", (n*(i+1))%clients+1)
-				r.Found(client, 1, event.Finding{Outcome: event.SameMoney})
+				r.Found(client, 1, sameMoney)
 				r.On("v3", client)
 			}
 			r.Call(r.Name(recorded.Agent("203.0.113.7")), 1)

@@ -32,7 +32,7 @@ import (
 const (
 	writeInterval = 5 * time.Second  // between two writes, unless they take long
 	maxInterval   = 20 * time.Second // between two writes that take long
-	pauseFactor   = 20               // a write that took a second is followed by a pause of so many
+	pauseFactor   = 20               // the pause after a write, as a multiple of its duration
 )
 
 // Options of a Recorder.
@@ -174,8 +174,8 @@ func (r *Recorder) Observe(e *event.Event) {
 	r.counts.add(e, version, old, what, at, r.key.Load())
 }
 
-// Follow is told which plan is in force, and which versions have a line in it: from
-// then on they are old ones. It tells the other instances.
+// Follow sets the plan in force. Versions in the plan count as old from then on. The next
+// write tells the other instances which plan this one follows.
 func (r *Recorder) Follow(hash string, planned []string) {
 	old := make([]bool, len(r.Versions))
 	for i, version := range r.Versions {

@@ -14,7 +14,7 @@ import (
 	"github.com/quotegate/quotegate/shared/humanize"
 )
 
-// Names that strangers may add in a day.
+// Names that unverified clients may add in a day.
 const (
 	newPerNetwork = 20
 	newPerDay     = 50_000
@@ -66,31 +66,42 @@ func (r *Recorder) writeAll(ctx context.Context) error {
 			return err
 		}
 	}
-	changed := false
-	for fresh := false; !fresh; { // what waits, and then what is new
-		fresh = r.pending == nil
-		if fresh {
-			if err := r.collect(ctx); err != nil {
-				return err
-			}
-		}
-		err := r.DB.Transact(ctx, func(tx *store.Session) { r.insert(tx, r.pending) })
-		if store.MissingTable(err) { // the database is another one
-			r.prepared = false
-		}
-		if err != nil {
-			return err
-		}
-		if !r.pending.empty() {
-			changed = true
-			r.Changed()
-		}
-		r.pending = nil
+	waited, err := r.writePending(ctx)
+	if err == nil {
+		err = r.collect(ctx)
 	}
-	if err := r.clean(ctx, r.last.database); err != nil {
+	if err != nil {
 		return err
 	}
-	return r.measure(ctx, r.last.database, changed)
+	fresh, err := r.writePending(ctx)
+	if err == nil {
+		err = r.clean(ctx, r.last.database)
+	}
+	if err != nil {
+		return err
+	}
+	return r.measure(ctx, r.last.database, waited || fresh)
+}
+
+// writePending writes the batch that the database has not confirmed, if there is one, and
+// reports whether it had calls.
+func (r *Recorder) writePending(ctx context.Context) (changed bool, err error) {
+	b := r.pending
+	if b == nil {
+		return false, nil
+	}
+	err = r.DB.Transact(ctx, func(tx *store.Session) { r.insert(tx, b) })
+	if store.MissingTable(err) { // the database is another one
+		r.prepared = false
+	}
+	if err != nil {
+		return false, err
+	}
+	r.pending = nil
+	if !b.empty() {
+		r.Changed()
+	}
+	return !b.empty(), nil
 }
 
 // prepare makes the tables if there are none, and reads the key that all instances share.
@@ -164,7 +175,7 @@ func (r *Recorder) insert(tx *store.Session, b *batch) {
 	r.insertTotals(tx, b.totals, unnamed)
 }
 
-// announce writes that this instance has come to a batch. It returns false if the batch
+// announce records the number of this batch for the instance. It returns false if the batch
 // was written before, and the answer was lost. If the database does not have the batch
 // before this one, it was set back, and what it has lost is recorded as a gap.
 func (r *Recorder) announce(tx *store.Session, b *batch, since time.Time) bool {
@@ -207,9 +218,9 @@ type row struct {
 }
 
 // admit chooses the rows that are written under their names, in the order in which all
-// instances write them. The rest are calls without a name: those of strangers that have
-// no name in the database yet, if too many were added today. Of the current version,
-// strangers that no old version has seen are left out.
+// instances write them. The rest are calls without a name: those of unverified clients
+// that have no name in the database yet, if too many were added today. Of the current
+// version, unverified clients that no old version has seen are left out.
 func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []row) {
 	all := make([]row, 0, len(b.clients))
 	ids := make([]int64, 0, len(b.clients))
@@ -266,8 +277,8 @@ func readCapacity(tx *store.Session, today int64) *capacity {
 	return r
 }
 
-// reserve reports whether a stranger may add a name, and counts it. Clients without an
-// address are not of one network.
+// reserve reports whether an unverified client may add a name, and counts it. Clients
+// without an address are not of one network.
 func (r *capacity) reserve(network int64) bool {
 	if r.all >= newPerDay || network != 0 && r.networks[network] >= newPerNetwork {
 		return false

@@ -1,6 +1,6 @@
-// Package api is what the service answers beside the quote: its details, the status of
-// a swap, the listings and the health check. They are the same in every version that has
-// them. A version mounts them under paths of its own, and says only what differs.
+// Package api answers everything but the quote itself: its details, the status of a
+// swap, the listings and the health check. Versions mount these answers under their own
+// paths.
 package api
 
 import (
@@ -23,19 +23,19 @@ type Service struct {
 	Tracker    Tracker
 	Registries func() []integrator.Health
 	IssuerFees func() []cctp.State
-	Draining   func() bool     // whether the service is about to end; nil for never
-	Problems   func() []string // what is wrong with the deployment, in sentences for everyone
+	Draining   func() bool     // whether the service is shutting down; nil for never
+	Problems   func() []string // of the deployment, in sentences that anybody may read
 }
 
-// Tracker tells what became of a transaction.
+// Tracker reports the status of a transaction.
 type Tracker interface {
 	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
-	Ready() bool         // whether the status of every swap can be told
-	Missing() []chain.ID // the chains that swaps are followed on, and that have no endpoint
-	Alone() []chain.ID   // those that have one endpoint, which is believed
+	Ready() bool         // whether every swap can be tracked
+	Missing() []chain.ID // the chains that tracking needs and that have no endpoint
+	Alone() []chain.ID   // those with a single endpoint, which is trusted
 }
 
-// Routes are the answers beside the quote, under the paths of a version.
+// Routes mounts them under the paths of a version.
 func (s Service) Routes(version string) []web.Route {
 	return []web.Route{
 		{Path: "/" + version + "/swap/status", ReadsNodes: true, Handle: s.Status},

@@ -77,7 +77,7 @@ func compose(version, own string) string {
 	return strings.TrimSuffix(paths.String(), "\n") + "\ncomponents:\n" + all.String()
 }
 
-// reader gives files of parts, in the words of a version.
+// reader reads files of parts, with the names that a version uses.
 func reader(version, own string) func(name string) string {
 	words := []string{"{version}", version}
 	for line := range strings.Lines(own) {
@@ -119,7 +119,7 @@ func (c components) add(section, text string) {
 	}
 }
 
-// isKey tells whether a line begins a value at this depth.
+// isKey reports whether a line is a key at this depth.
 func isKey(line string, depth int) bool {
 	rest := strings.TrimLeft(line, " ")
 	return len(line)-len(rest) == depth && rest != "\n" && !strings.HasPrefix(rest, "#")

@@ -62,8 +62,8 @@ func parseFrom(text string) (*common.Address, error) {
 	return &address, nil
 }
 
-// MapDetails adds all there is to know around a quote, if the request asked for it. It
-// is the last field of an answer.
+// MapDetails adds the details of a quote, if the request asked for them. They are the last
+// field of an answer.
 func MapDetails(b *wire.Body, q *quote.Quote) {
 	d := q.Details
 	if d == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// Health tells whether the service can quote, and which of its parts do not answer. A
-// service that is about to end says so with a 503.
+// Health reports whether the service can quote, and which dependencies do not answer. It
+// answers 503 while the service shuts down.
 func (s Service) Health(w http.ResponseWriter, _ *http.Request) error {
 	registries := s.Registries()
 	fees := s.IssuerFees()
@@ -49,9 +49,9 @@ type healthBody struct {
 	Settlement settlement     `json:"settlement"`
 	Registries []registryBody `json:"registries"`
 	IssuerFees []issuerFee    `json:"issuerFees"`
-	// Untracked are the chains on which swaps cannot be followed, for want of an endpoint.
+	// Untracked are the chains without an endpoint, on which swaps cannot be tracked.
 	Untracked []chain.ID `json:"untracked,omitempty"`
-	// Single are the chains on which swaps are followed with one endpoint, which is believed.
+	// Single are the chains with a single endpoint, which is trusted.
 	Single   []chain.ID `json:"singleEndpoint,omitempty"`
 	Problems []string   `json:"problems,omitempty"`
 }

@@ -61,7 +61,7 @@ type pairsBody struct {
 	Tokens     []tokenBody `json:"tokens"`
 	Pairs      []pairBody  `json:"pairs"`
 	Settlement settlement  `json:"settlement"`
-	Tracking   bool        `json:"tracking"` // whether status can be told
+	Tracking   bool        `json:"tracking"` // whether swaps can be tracked
 	Client     string      `json:"client"`
 	Contact    string      `json:"contact,omitempty"`
 }

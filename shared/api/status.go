@@ -22,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/shared/wire"
 )
 
-// Status tells what became of a transaction.
+// Status reports the status of a transaction.
 func (s Service) Status(w http.ResponseWriter, r *http.Request) error {
 	query := wire.QueryOf(r)
 	wire.WarnTypos(w.Header(), query, statusParams)
@@ -69,21 +69,21 @@ func parseHash(text string) (hash common.Hash, err error) {
 		"The transaction hash must be 0x followed by 64 hexadecimal digits%s", hint)
 }
 
-// cacheControl lets a client and the caches on the way keep an answer as long as
-// it holds. A transaction that is not found may be there the next moment. An answer that
-// is repeated for one caller is not for others.
+// cacheControl lets caches keep an answer as long as it is valid. A transaction that is not
+// found may appear at any moment, and an answer that is repeated because of the caller's rate
+// limit is not for others.
 func cacheControl(s *status.Status) string {
 	if s.State == status.NotFound || s.Repeated {
 		return "no-store"
 	}
 	age := 24 * time.Hour // of a final answer
 	if s.Next > 0 {
-		age = s.Next / 2 // so that the one who asks at the right time gets a new answer
+		age = s.Next / 2 // so that a client that waits nextCheckSeconds gets a new answer
 	}
 	return "public, max-age=" + strconv.Itoa(int(max(age, time.Second)/time.Second))
 }
 
-// statusBody is what became of a transaction. Chains are routing IDs as strings,
+// statusBody is the status of a transaction. Chains are routing IDs as strings,
 // as in a request; settlement.chainId is a network, as in a token.
 type statusBody struct {
 	State    status.State `json:"state"`
@@ -174,7 +174,7 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string)
 		least := slices.MinFunc(body.Swaps, byRank)
 		body.Swap = least.Swap
 		body.Burn = least.Burn
-		if least.State == s.State { // not so if a swap that is omitted may be behind
+		if least.State == s.State { // it differs if an omitted swap may be less advanced
 			body.Settlement = least.Settlement
 		}
 		body.Expected = least.Expected

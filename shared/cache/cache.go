@@ -31,13 +31,13 @@ func (k Key) text() string {
 	return string(append(binary.BigEndian.AppendUint64(nil, uint64(k.Network)), k.Name[:]...))
 }
 
-// Entry is what came of a question.
+// Entry is the answer to a question.
 type Entry[V any] struct {
 	Value V
 	Until time.Time // how long the answer is used again
 	Known bool      // the name is not invented
 
-	Forget bool // the answer is for those who wait; what was remembered before stays
+	Forget bool // the answer is for the waiting callers only; what was remembered before stays
 }
 
 // Cache remembers answers. It is safe for concurrent use.

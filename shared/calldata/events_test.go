@@ -34,6 +34,45 @@ func emit(t *testing.T, of abi.ABI, name string, indexed []common.Hash, args ...
 
 func number(n int64) common.Hash { return common.BigToHash(big.NewInt(n)) }
 
+// TestEmittedSwap holds the event of a pool to the call: the sender and every argument count.
+func TestEmittedSwap(t *testing.T) {
+	swap := calldata.Swap{
+		DstChainID: 369, Amount: *uint256.NewInt(1000), Recipient: somebody[:], DstToken: common.Address{8},
+		IntegratorID: [32]byte{9},
+	}
+	call, err := calldata.Decode(swap.Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sender := common.Address{0xaa}
+	var topics []common.Hash
+	var data []byte
+	emitted := func(from common.Address, dst, amount int64, recipient []byte, kind uint8, token common.Address, id byte) bool {
+		topics, data = emit(t, contracts.PoolABI, "Swap", []common.Hash{number(7), common.BytesToHash(from[:])},
+			big.NewInt(dst), big.NewInt(amount), recipient, kind, token, [32]byte{id})
+		return call.Emitted(sender, topics, data)
+	}
+	for name, got := range map[string]bool{
+		"sender":     emitted(somebody, 369, 1000, somebody[:], 0, common.Address{8}, 9),
+		"chain":      emitted(sender, 370, 1000, somebody[:], 0, common.Address{8}, 9),
+		"amount":     emitted(sender, 369, 1001, somebody[:], 0, common.Address{8}, 9),
+		"recipient":  emitted(sender, 369, 1000, sender[:], 0, common.Address{8}, 9),
+		"type":       emitted(sender, 369, 1000, somebody[:], 2, common.Address{8}, 9),
+		"token":      emitted(sender, 369, 1000, somebody[:], 0, common.Address{7}, 9),
+		"integrator": emitted(sender, 369, 1000, somebody[:], 0, common.Address{8}, 8),
+	} {
+		if got {
+			t.Errorf("an event with another %s passes for that of the call", name)
+		}
+	}
+	if !emitted(sender, 369, 1000, somebody[:], 0, common.Address{8}, 9) {
+		t.Error("the event of the call is not recognised")
+	}
+	if call.Emitted(sender, topics[:2], data) || call.Emitted(sender, topics, data[:len(data)-1]) {
+		t.Error("half an event passes")
+	}
+}
+
 func TestDecodeEvents(t *testing.T) {
 	topics, data := emit(t, contracts.PoolABI, "Swap", []common.Hash{number(7), common.BytesToHash(somebody[:])},
 		big.NewInt(69696969), big.NewInt(1000), bytes.Repeat([]byte{5}, 160), uint8(2), somebody, someHash)
@@ -98,24 +137,16 @@ func TestDecodeEvents(t *testing.T) {
 			t.Errorf("a message with another %s is the same", name)
 		}
 	}
-	for name, try := range map[string]func([]common.Hash, []byte) error{
-		"a topic missing": func(topics []common.Hash, data []byte) error {
-			_, err := calldata.DecodeReceived(topics[:3], data)
-			return err
-		},
-		"no topic": func(_ []common.Hash, data []byte) error { _, err := calldata.DecodeReceived(nil, data); return err },
-		"another event": func(topics []common.Hash, data []byte) error {
-			_, err := calldata.DecodeBurnt(topics, data)
-			return err
-		},
-		"cut off": func(topics []common.Hash, data []byte) error {
-			_, err := calldata.DecodeReceived(topics, data[:len(data)-1])
-			return err
-		},
-	} {
-		if try(topics, data) == nil {
+	for name, bad := range map[string]struct {
+		topics []common.Hash
+		data   []byte
+	}{"a topic missing": {topics[:3], data}, "no topic": {nil, data}, "cut off": {topics, data[:len(data)-1]}} {
+		if _, err := calldata.DecodeReceived(bad.topics, bad.data); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
+	}
+	if _, err := calldata.DecodeBurnt(topics, data); err == nil {
+		t.Error("another event was accepted")
 	}
 	topics, data = emit(t, contracts.PoolABI, "Settled", []common.Hash{someHash}, settlement)
 	data[31] = 0x40
@@ -166,23 +197,26 @@ func TestSettlementIDs(t *testing.T) {
 }
 
 func TestRevertReason(t *testing.T) {
+	kind, _ := abi.NewType("string", "", nil)
 	text := func(s string) []byte {
-		kind, _ := abi.NewType("string", "", nil)
 		data, err := abi.Arguments{{Type: kind}}.Pack(s)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return append(common.FromHex("08c379a0"), data...)
 	}
-	long := strings.Repeat("ä", 201)
+	panicked := append(common.FromHex("4e487b71"), number(17).Bytes()...)
+	longest := strings.Repeat("ä", 200)
 	for want, output := range map[string][]byte{
-		"":                             nil,
-		"already settled":              text("already settled"),
-		"no bells":                     text("no\x07\u202e\xff bells\n"),
-		strings.Repeat("ä", 200) + "…": text(long),
-		"panic 0x11":                   append(common.FromHex("4e487b71"), number(17).Bytes()...),
-		"custom error 0x12345678":      common.FromHex("12345678"),
-		"custom error 0xaaaaaaaa":      append(common.FromHex("aaaaaaaa"), someHash[:]...),
+		"":                        nil,
+		"already settled":         text("already settled"),
+		"no bells":                text("no\x07\u202e\xff bells\n"),
+		longest:                   text(longest),
+		longest + "…":             text(longest + "ä"),
+		"panic 0x11":              panicked,
+		"custom error 0x12345678": common.FromHex("12345678"),
+		"custom error 0xaaaaaaaa": append(common.FromHex("aaaaaaaa"), someHash[:]...),
+		"custom error 0x4e487b71": panicked[:4],
 	} {
 		if got := calldata.RevertReason(output); got != want {
 			t.Errorf("%x: got %q, want %q", output, got, want)
@@ -190,11 +224,12 @@ func TestRevertReason(t *testing.T) {
 	}
 	cut := text("already settled")
 	elsewhere := text("already settled")
-	elsewhere[4+31] = 0x40 // where the text starts
+	elsewhere[4+31]++ // where the text starts
 	dirty := text("already settled")
 	dirty[len(dirty)-1] = 1 // in the padding
 	for _, output := range [][]byte{
 		cut[:5], cut[:40], cut[:len(cut)-1], {1, 2, 3}, append(slices.Clone(cut[:4]), someHash[:]...), elsewhere, dirty,
+		text(""), panicked[:5], panicked[:35],
 	} {
 		if got := calldata.RevertReason(output); got != "" {
 			t.Errorf("%x: got %q of what is no reason", output, got)
@@ -244,7 +279,12 @@ func TestDecodeMessage(t *testing.T) {
 			t.Errorf("another %s matches", name)
 		}
 	}
-	for _, bad := range [][]byte{nil, message[:375], append([]byte{1}, message[1:]...)} {
+	if m, err := calldata.DecodeMessage(message[:376]); err != nil || len(m.HookData) != 0 {
+		t.Errorf("got %+v and %v for a burn without hook data", m, err)
+	}
+	for _, bad := range [][]byte{
+		nil, message[:147], message[:148], message[:149], message[:375], append([]byte{1}, message[1:]...),
+	} {
 		if _, err := calldata.DecodeMessage(bad); err == nil {
 			t.Errorf("%x was accepted", bad)
 		}
@@ -253,4 +293,37 @@ func TestDecodeMessage(t *testing.T) {
 	if _, err := calldata.DecodeMessage(message); err == nil {
 		t.Error("a body of another version was accepted")
 	}
+}
+
+// Whatever a node or the issuer sends, it is read or refused.
+func FuzzDecodeEvents(f *testing.F) {
+	for _, topic := range []common.Hash{contracts.PoolABI.Events["Swap"].ID, calldata.SettledTopic, contracts.TokenMessengerABI.Events["DepositForBurn"].ID, calldata.ReceivedTopic} {
+		for topics := range byte(5) {
+			f.Add(topic[:], topics, bytes.Repeat([]byte{0, 32}, 300))
+		}
+	}
+	f.Fuzz(func(t *testing.T, topic []byte, more byte, data []byte) {
+		topics := make([]common.Hash, 1+more%5)
+		topics[0] = common.BytesToHash(topic)
+		if s, _, err := calldata.DecodeSwapped(topics, data); err == nil && len(s.Recipient) > len(data) {
+			t.Error("a recipient is longer than the data")
+		}
+		if s, err := calldata.DecodeSettled(topics, data); err == nil && len(s.Recipient) > len(data) {
+			t.Error("a recipient is longer than the data")
+		}
+		if b, err := calldata.DecodeBurnt(topics, data); err == nil && len(b.HookData) > len(data) {
+			t.Error("a hook is longer than the data")
+		}
+		_, _ = calldata.DecodeReceived(topics, data)
+		_, _ = calldata.DecodeOrder(data, somebody)
+		_, _ = calldata.SwapOfHook(uint256.NewInt(1), data)
+		if m, err := calldata.DecodeMessage(data); err == nil && len(m.HookData)+376 != len(data) {
+			t.Error("a message was read that has another length")
+		}
+		for _, selector := range []string{"08c379a0", "4e487b71", ""} {
+			if reason := calldata.RevertReason(append(common.FromHex(selector), data...)); len([]rune(reason)) > 201 {
+				t.Errorf("a reason has %d characters", len([]rune(reason)))
+			}
+		}
+	})
 }

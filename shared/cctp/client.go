@@ -34,8 +34,8 @@ const (
 
 	// The service blocks a caller above 35 requests a second, fees included. Messages
 	// are asked for at most every messagePause, and more slowly for a while after it has
-	// blocked us. Who cannot have an answer before its deadline, or would wait for longer
-	// than messageWait, is refused.
+	// blocked us. A request that would miss its deadline, or wait for longer than
+	// messageWait, is refused.
 	messagePause = 100 * time.Millisecond
 	slowPause    = 500 * time.Millisecond
 	slowFor      = 10 * time.Minute
@@ -95,7 +95,7 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 	return &client{
 		http: &http.Client{
 			Transport: transport,
-			// The fee of a redirected request would be somebody else's word.
+			// A redirect would let another host state the fee.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		base:  base,
@@ -121,8 +121,8 @@ func (c *client) rate(ctx context.Context, source uint32, fast bool) (Rate, erro
 // errNotFound is the failure of a request that is answered 404.
 var errNotFound = &failure{reason: "status 404"}
 
-// get asks the service for an address, in requestTimeout and so many bytes at
-// most. Every error is a *failure.
+// get requests an address within requestTimeout, and reads at most limit bytes. Every
+// error is a *failure.
 func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte, error) {
 	c.mu.Lock()
 	blocked, refusal := c.blocked, c.refusal
@@ -249,7 +249,7 @@ const (
 // Message is one burn of a transaction, as the issuer sees it.
 type Message struct {
 	State Attestation // Waiting or Complete
-	// Delay is the issuer's word for why it waits, such as insufficient_fee;
+	// Delay is the issuer's code for why it waits, such as insufficient_fee;
 	// empty if it gives none.
 	Delay string
 	// Message is what the issuer has signed. It may be empty while it waits.

@@ -120,7 +120,7 @@ func (f *Fees) Close() {
 	f.stop()
 	f.work.Wait()
 	if f.client != nil {
-		f.client.http.CloseIdleConnections() // and attempts to connect that nobody waits for any more
+		f.client.http.CloseIdleConnections() // and abandoned attempts to connect
 	}
 }
 

@@ -1,10 +1,12 @@
-package cctp_test
+package cctp
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"path"
 	"slices"
 	"strings"
@@ -12,70 +14,38 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/cctp"
+	"go.uber.org/goleak"
+
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
-// state is that of one source.
-func state(t testing.TB, f *cctp.Fees, source chain.ID) cctp.State {
-	t.Helper()
-	for _, s := range f.State() {
-		if s.Source == source {
-			return s
-		}
-	}
-	t.Fatalf("no state of chain %s", source)
-	return cctp.State{}
-}
-
-func wantRate(t *testing.T, f *cctp.Fees, source chain.ID, text string) {
-	t.Helper()
-	if got := f.Of(source).Rate; got.String() != text {
-		t.Errorf("chain %s: got %s bps, want %s", source, got, text)
-	}
-}
-
-func wantOrigin(t *testing.T, f *cctp.Fees, source chain.ID, origin cctp.Origin, reason string) {
-	t.Helper()
-	s := state(t, f, source)
-	var got string
-	if s.Err != nil {
-		got = s.Err.Error()
-	}
-	if s.Origin != origin || got != reason {
-		t.Errorf("chain %s: got %s because %q, want %s because %q", source, s.Origin, got, origin, reason)
-	}
-}
-
-func TestTheBuiltInTableServesWithoutAService(t *testing.T) {
-	f, err := cctp.New(cctp.Config{}, chain.Reference().Settlement, slog.New(slog.DiscardHandler), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
+func TestBuiltInTable(t *testing.T) {
+	f := newFees(t, "", io.Discard, nil)
 	f.Warm(t.Context())
 	facts, err := referee.New("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[chain.ID]string{}
-	for _, source := range sources() {
-		bps := facts.BuiltInBPS(uint64(source)).FloatString(1) // no published fee has more decimals
-		want[source] = strings.TrimSuffix(bps, ".0")
-	}
-	states := f.State()
-	if len(states) != len(want) {
-		t.Fatalf("got %d sources, want %d", len(states), len(want))
-	}
-	for i, s := range states {
-		wantRate(t, f, s.Source, want[s.Source])
-		if s.Rate.String() != want[s.Source] || s.Origin != cctp.BuiltIn || s.Age != 0 || s.Err != nil {
-			t.Errorf("got %+v, want the built-in %s bps", s, want[s.Source])
+	var want, got []chain.ID
+	for _, pair := range chain.Pairs() {
+		if pair.Route == chain.CCTPInbound {
+			want = append(want, pair.Src)
 		}
-		if i > 0 && states[i-1].Source >= s.Source {
-			t.Errorf("chain %s comes after %s", s.Source, states[i-1].Source)
+	}
+	for _, s := range f.State() {
+		got = append(got, s.Source)
+		bps := facts.BuiltInBPS(uint64(s.Source)).FloatString(1) // no published fee has more decimals
+		wantRate(t, f, s.Source, strings.TrimSuffix(bps, ".0"))
+		wantOrigin(t, f, s.Source, BuiltIn, "")
+		if s.Age != 0 || s != f.Of(s.Source) {
+			t.Errorf("got %+v and %+v", s, f.Of(s.Source))
 		}
+	}
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("got the sources %v, want %v", got, want)
 	}
 	// Chains from which USDC is not burned.
 	for _, source := range []chain.ID{1, 8453, 369, 56, chain.PrivacyEthereum, 0, 4} {
@@ -83,108 +53,40 @@ func TestTheBuiltInTableServesWithoutAService(t *testing.T) {
 	}
 }
 
-// TestAllSourcesAreLiveFromTheStart makes the service charge its own fee for
-// each domain.
-func TestAllSourcesAreLiveFromTheStart(t *testing.T) {
+// TestLive makes the service charge its own fee for each domain. All rates are live from
+// the start, and are renewed though nobody asks.
+func TestLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, delay(100*time.Millisecond, func(w http.ResponseWriter, r *http.Request) {
+		perDomain := func(w http.ResponseWriter, r *http.Request) {
 			domain, dest := path.Split(strings.TrimPrefix(r.URL.Path, "/hidden/v2/burn/USDC/fees/"))
 			if dest != "6" {
 				t.Errorf("got a request for %s, want one for the settlement chain's domain 6", r.URL.Path)
 			}
 			charge(strings.TrimSuffix(domain, "/")+".25")(w, r)
-		}))
+		}
+		s := startService(t, delayed(100*time.Millisecond, perDomain))
 		start := time.Now()
 		f, log := s.fees(t)
-		if got := time.Since(start); got != time.Duration(turns())*100*time.Millisecond {
-			t.Errorf("was warm after %s, want the time of %d look-ups, four at once", got, len(sources()))
+		turns := (len(f.sources) + mostAtOnce - 1) / mostAtOnce
+		if got := time.Since(start); got != time.Duration(turns)*100*time.Millisecond {
+			t.Errorf("was warm after %s, want the time of %d look-ups, four at once", got, len(f.sources))
 		}
-		for _, source := range sources() {
-			network, _ := chain.FindNetwork(source)
-			wantRate(t, f, source, fmt.Sprintf("%d.25", network.CCTP.Domain))
-			wantOrigin(t, f, source, cctp.Live, "")
+		for _, source := range f.sources {
+			wantRate(t, f, source.chain, fmt.Sprintf("%d.25", source.domain))
+			wantOrigin(t, f, source.chain, Live, "")
 		}
-		paths, most := s.asked()
-		slices.Sort(paths)
-		if once := slices.Compact(slices.Clone(paths)); len(once) != len(sources()) || len(paths) != len(sources()) || most != 4 {
+		paths, most := s.seen()
+		once := slices.Compact(slices.Sorted(slices.Values(paths)))
+		if len(once) != len(f.sources) || len(paths) != len(once) || most != 4 {
 			t.Errorf("got %d at once of requests %q, want 4 at once and each source once", most, paths)
 		}
-		if log.String() != "" {
-			t.Errorf("got log %s, want none", log)
-		}
-	})
-}
-
-// TestWarmIsBounded starts with services that are not well.
-func TestWarmIsBounded(t *testing.T) {
-	tests := []struct {
-		name   string
-		behave http.HandlerFunc
-		wait   time.Duration
-		live   int
-	}{
-		{"down", nil, 0, 0},
-		{"rate limiting", fail(429), 0, 0},
-		{"trickling", trickle, 5 * time.Second, 0},
-		{"slow", delay(2*time.Second, charge("7")), 5 * time.Second, 8},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s := startService(t, tt.behave)
-				start := time.Now()
-				f, _ := s.fees(t)
-				if got := time.Since(start); got != tt.wait {
-					t.Errorf("waited %s, want %s", got, tt.wait)
-				}
-				live := 0
-				for _, s := range f.State() {
-					if s.Origin == cctp.Live {
-						live++
-					}
-				}
-				if live != tt.live {
-					t.Errorf("got %d live rates, want %d", live, tt.live)
-				}
-			})
-		})
-	}
-}
-
-func TestWarmEndsWithItsContextAndWithClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _ := startService(t, hang).fees(t) // has waited for the first four
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		f.Warm(ctx)
-		if got := time.Since(start); got != time.Second {
-			t.Errorf("waited %s, want the second of the context", got)
-		}
-		f.Close()
-		f.Warm(t.Context())
-		if got := time.Since(start); got != time.Second {
-			t.Errorf("waited %s after Close", got-time.Second)
-		}
-	})
-}
-
-// TestRatesAreRenewedThoughNobodyAsks looks at the tenth minute.
-func TestRatesAreRenewedThoughNobodyAsks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := startService(t, charge("7"))
-		f, log := s.fees(t)
 		time.Sleep(9 * time.Minute)
 		s.become(charge("8"))
-		time.Sleep(time.Minute)
-		synctest.Wait()
-		for _, source := range sources() {
-			wantRate(t, f, source, "8")
-			if got := state(t, f, source); got.Origin != cctp.Live || got.Age != 0 {
-				t.Errorf("got %+v, want a live rate of this moment", got)
-			}
+		time.Sleep(time.Minute + time.Second)
+		for _, source := range f.sources {
+			wantRate(t, f, source.chain, "8")
 		}
-		if got := len(s.requests()); got != 11*len(sources()) {
+		if got := len(s.requests()); got != 11*len(f.sources) {
 			t.Errorf("got %d requests in ten minutes, want 11 for each source", got)
 		}
 		if log.String() != "" {
@@ -193,36 +95,268 @@ func TestRatesAreRenewedThoughNobodyAsks(t *testing.T) {
 	})
 }
 
-// TestAnOldRateGivesWayToAHigherTable has no rate for a day. Few requests are made while the service blocks us.
-func TestAnOldRateGivesWayToAHigherTable(t *testing.T) {
-	const blocked = "status 429: backing off for 1h0m0s"
-	tests := []struct {
-		name, live, later string
-		origin            cctp.Origin
-		levels            string
+// TestWarm starts with services that are not well: it waits five seconds at most, less if
+// its context ends, and not at all after Close.
+func TestWarm(t *testing.T) {
+	for name, test := range map[string]struct {
+		behave http.HandlerFunc
+		wait   time.Duration
+		live   int
 	}{
-		{"the table is higher", "7", "13", cctp.BuiltIn, "WARN WARN"},
-		{"the last good rate is higher", "20", "20", cctp.LastGood, "WARN"},
-		{"they are equal", "13", "13", cctp.LastGood, "WARN"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
+		"down":          {nil, 0, 0},
+		"rate limiting": {fail(429), 0, 0},
+		"hanging":       {hang, 5 * time.Second, 0},
+		"slow":          {delayed(2*time.Second, charge("7")), 5 * time.Second, 8},
+	} {
+		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startService(t, charge(tt.live))
+				start := time.Now()
+				f, _ := startService(t, test.behave).fees(t)
+				wantWait := func(want time.Duration) {
+					t.Helper()
+					if got := time.Since(start); got != want {
+						t.Errorf("waited %s, want %s", got, want)
+					}
+				}
+				wantWait(test.wait)
+				live := 0
+				for _, s := range f.State() {
+					if s.Origin == Live {
+						live++
+					}
+				}
+				if live != test.live {
+					t.Errorf("got %d live rates, want %d", live, test.live)
+				}
+				if name != "hanging" {
+					return
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+				defer cancel()
+				f.Warm(ctx)
+				wantWait(test.wait + time.Second)
+				f.Close()
+				f.Warm(t.Context())
+				wantWait(test.wait + time.Second)
+			})
+		})
+	}
+}
+
+// TestOutages starts in an outage, and has another once the service was well.
+func TestOutages(t *testing.T) {
+	const late = "no answer within 5s"
+	const answer = `[{"finalityThreshold":1000,"minimumFee":77}]`
+	for name, test := range map[string]struct {
+		behave http.HandlerFunc
+		reason string
+	}{
+		"down":                     {nil, "unreachable"},
+		"hanging":                  {hang, late},
+		"slower than the timeout":  {delayed(6*time.Second, charge("77")), late},
+		"trickling":                {trickle, late},
+		"cut off":                  {cut, "unreachable"},
+		"dropping the connection":  {drop, "unreachable"},
+		"rate limiting":            {fail(429), "status 429: backing off for 5m0s"},
+		"rate limiting for longer": {fail(429, "Retry-After: 420"), "status 429: backing off for 7m0s"},
+		"rate limiting for ever":   {fail(429, "Retry-After: 99999999999999999999"), "status 429: backing off for 1h0m0s"},
+		"broken":                   {fail(500), "status 500"},
+		"not there":                {fail(404), "status 404"},
+		"redirecting":              {fail(302, "Location: /v2/burn/USDC/fees/elsewhere"), "status 302"},
+		"redirecting to nowhere":   {fail(302, "Location: http://%zz"), "unreachable"},
+		"accepting":                {fail(202), "status 202"},
+		"no rate":                  {say("<html>"), "the answer is not the expected JSON"},
+		"flooding":                 {flood, "the answer is larger than 65536 bytes"},
+		"one byte too large": {
+			say(answer + strings.Repeat(" ", bodyLimit+1-len(answer))), "the answer is larger than 65536 bytes",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, test.behave)
 				f, log := s.fees(t)
-				wantRate(t, f, linea, tt.live)
+				time.Sleep(time.Duration(len(f.sources)) * requestTimeout)
+				wantRate(t, f, linea, "13")
+				wantOrigin(t, f, linea, BuiltIn, test.reason)
+
+				s.become(say(answer + strings.Repeat(" ", bodyLimit-len(answer)))) // the longest
+				untilLive(t, f)
+				wantRate(t, f, linea, "77")
+				s.become(test.behave)
+				time.Sleep(5*time.Minute - f.Of(linea).Age - time.Nanosecond)
+				wantRate(t, f, linea, "77")
+				wantOrigin(t, f, linea, Live, test.reason)
+				time.Sleep(time.Nanosecond)
+				wantOrigin(t, f, linea, LastGood, test.reason)
+				time.Sleep(5 * time.Minute)
+				wantRate(t, f, linea, "77")
+
+				s.become(charge("8"))
+				untilLive(t, f)
+				wantRate(t, f, linea, "8")
+				synctest.Wait() // the log comes after the rate
+				if got := levels(log, linea); got != "WARN INFO WARN INFO" {
+					t.Errorf("got %q in the log, want each outage to begin and end once:\n%s", got, log)
+				}
+			})
+		})
+	}
+}
+
+// untilLive waits for the longest block and a renewal, at most.
+func untilLive(t *testing.T, f *Fees) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < 62*time.Minute; time.Sleep(10 * time.Second) {
+		if f.Of(linea).Origin == Live {
+			wantOrigin(t, f, linea, Live, "")
+			return
+		}
+	}
+	t.Fatal("it did not become live again")
+}
+
+// TestFeesThatAreTooHigh: a fee that is not believed leaves the last good rate or the
+// table. If that is 0, the source is marked until the service tells a fee that is.
+func TestFeesThatAreTooHigh(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := startService(t, charge("101"))
+		f, _ := s.fees(t)
+		for i, step := range []struct {
+			behave         http.HandlerFunc
+			polygon, linea string
+			tooHigh        bool // for polygon; the table has a fee for linea
+		}{
+			{charge("101"), "0", "13", true},
+			{fail(500), "0", "13", true},
+			{charge("2"), "2", "2", false},
+			{charge("101"), "2", "2", false},
+			{charge("0"), "0", "2", false}, // none for linea, which charges
+			{charge("101"), "0", "2", true},
+			{charge("100"), "100", "100", false},
+		} {
+			s.become(step.behave)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			wantRate(t, f, polygon, step.polygon)
+			wantRate(t, f, linea, step.linea)
+			if got := f.Of(polygon).TooHigh; got != step.tooHigh || f.Of(linea).TooHigh {
+				t.Errorf("step %d: too high is %v, want %v, and never for linea", i+1, got, step.tooHigh)
+			}
+		}
+	})
+}
+
+// TestOldRates has no rate for a day: then the higher one of the last good rate and the
+// table counts.
+func TestOldRates(t *testing.T) {
+	const blocked = "status 429: backing off for 1h0m0s"
+	for name, test := range map[string]struct {
+		live, later string
+		origin      Origin
+		levels      string
+	}{
+		"the table is higher":          {"7", "13", BuiltIn, "WARN WARN"},
+		"the last good rate is higher": {"20", "20", LastGood, "WARN"},
+		"they are equal":               {"13", "13", LastGood, "WARN"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, charge(test.live))
+				f, log := s.fees(t)
+				wantRate(t, f, linea, test.live)
 				s.become(fail(429, "Retry-After: 3600"))
 				time.Sleep(24*time.Hour - time.Second)
-				wantRate(t, f, linea, tt.live)
-				wantOrigin(t, f, linea, cctp.LastGood, blocked)
+				wantRate(t, f, linea, test.live)
+				wantOrigin(t, f, linea, LastGood, blocked)
 				time.Sleep(time.Second)
-				wantRate(t, f, linea, tt.later)
+				wantRate(t, f, linea, test.later)
 				time.Sleep(time.Hour)
-				wantRate(t, f, linea, tt.later)
-				wantOrigin(t, f, linea, tt.origin, blocked)
-				if got := log.levels(linea); got != tt.levels {
-					t.Errorf("got %q in the log, want %q:\n%s", got, tt.levels, log)
+				wantRate(t, f, linea, test.later)
+				wantOrigin(t, f, linea, test.origin, blocked)
+				if got := levels(log, linea); got != test.levels {
+					t.Errorf("got %q in the log, want %q:\n%s", got, test.levels, log)
 				}
+			})
+		})
+	}
+}
+
+// TestServiceIsSpared counts the requests that the service sees in a quarter of an hour.
+// While it blocks us there are none, and then each source is looked up again.
+func TestServiceIsSpared(t *testing.T) {
+	for name, test := range map[string]struct {
+		behave http.HandlerFunc
+		block  time.Duration
+	}{
+		"healthy":             {charge("7"), 0},
+		"hanging":             {hang, 0},
+		"down":                {nil, 0},
+		"blocks":              {fail(429), 5 * time.Minute},
+		"blocks for less":     {fail(429, "Retry-After: 10"), 5 * time.Minute},
+		"blocks for longer":   {fail(429, "Retry-After: 900"), 15 * time.Minute},
+		"blocks until a date": {fail(429, "Retry-After: Sat, 01 Jan 2000 00:15:00 GMT"), 15 * time.Minute},
+		"blocks for a day":    {fail(429, "Retry-After: 86400"), time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, test.behave)
+				f, _ := s.fees(t)
+				before := len(s.requests())
+				if test.block > 0 {
+					s.become(charge("7"))
+					time.Sleep(test.block - time.Nanosecond)
+					if got := len(s.requests()); before > mostAtOnce || got != before {
+						t.Errorf("got %d requests, and %d while blocked", before, got-before)
+					}
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					for _, source := range f.sources {
+						wantRate(t, f, source.chain, "7")
+					}
+					return
+				}
+				time.Sleep(15 * time.Minute)
+				times := s.requests()
+				each := len(f.sources)
+				for i := each; i < len(times); i++ {
+					if apart := times[i].Sub(times[i-each]); apart < time.Minute {
+						t.Fatalf("%d requests within %s, want at most %d a minute", each+1, apart, each)
+					}
+				}
+				if last := time.Since(times[len(times)-1]); last > 2*time.Minute {
+					t.Errorf("the last request was %s ago: the service was forgotten", last)
+				}
+			})
+		})
+	}
+	c := new(client)
+	_ = c.stayAway(time.Hour)
+	if _ = c.stayAway(time.Minute); !strings.Contains(c.refusal.Error(), "1h0m0s") {
+		t.Errorf("got %v, want the longest block to count", c.refusal)
+	}
+}
+
+// TestOneSourceFailsAlone: the others stay live.
+func TestOneSourceFailsAlone(t *testing.T) {
+	for name, failing := range map[string]http.HandlerFunc{"nonsense": charge("-1"), "no answer": hang} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := startService(t, func(w http.ResponseWriter, r *http.Request) {
+					if r.URL.Path == "/hidden/v2/burn/USDC/fees/11/6" {
+						failing(w, r)
+						return
+					}
+					charge("7")(w, r)
+				})
+				f, _ := s.fees(t)
+				for start := time.Now(); time.Since(start) < 10*time.Minute; time.Sleep(5 * time.Second) {
+					for _, s := range f.State() {
+						if s.Source != linea && (s.Origin != Live || s.Age > time.Minute) {
+							t.Fatalf("got %+v, want a live rate of the last minute", s)
+						}
+					}
+				}
+				wantRate(t, f, linea, "13")
 			})
 		})
 	}
@@ -233,18 +367,17 @@ func TestCloseEndsTheWork(t *testing.T) {
 		s := startService(t, charge("7"))
 		f, log := s.fees(t)
 		s.become(hang)
-		time.Sleep(time.Minute + time.Second) // four requests hang, twelve sources wait for their turn
+		time.Sleep(time.Minute + time.Second) // four requests hang, the other sources wait for their turn
 		start := time.Now()
 		f.Close()
 		f.Close()
 		if waited := time.Since(start); waited != 0 {
 			t.Errorf("waited %s for the end", waited)
 		}
-		wantOrigin(t, f, linea, cctp.Live, "")
 		time.Sleep(time.Hour)
 		wantRate(t, f, linea, "7")
-		wantOrigin(t, f, linea, cctp.LastGood, "")
-		if got := len(s.requests()); got != len(sources())+4 {
+		wantOrigin(t, f, linea, LastGood, "")
+		if got := len(s.requests()); got != len(f.sources)+4 {
 			t.Errorf("got %d requests, want one for each source and 4", got)
 		}
 		if log.String() != "" {
@@ -253,21 +386,59 @@ func TestCloseEndsTheWork(t *testing.T) {
 	})
 }
 
+// TestOverLoopback uses the transport of production. A rate, on the path of every quote of
+// a burn, allocates nothing.
+func TestOverLoopback(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, word, _ := r.BasicAuth()
+		if user != "user" || word != "secret" || r.URL.Path != "/base/v2/burn/USDC/fees/11/6" {
+			http.Error(w, "who is there?", http.StatusForbidden)
+			return
+		}
+		charge("12.5")(w, r)
+	}))
+	address := strings.Replace(server.URL, "://", "://user:secret@", 1) + "/base"
+	var log journal.Journal
+	warm := func() *Fees {
+		f := newFees(t, address, &log, nil)
+		for _, s := range f.sources { // on a busy machine that may take longer than Warm waits
+			<-s.tried
+		}
+		f.Close()
+		return f
+	}
+	f := warm()
+	wantRate(t, f, linea, "12.5")
+	wantOrigin(t, f, polygon, BuiltIn, "status 403")
+	if got := testing.AllocsPerRun(1000, func() { f.Of(linea) }); got != 0 {
+		t.Errorf("got %v allocations, want none", got)
+	}
+	server.Close()
+	wantOrigin(t, warm(), polygon, BuiltIn, "unreachable")
+	if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "refused") {
+		t.Errorf("got log %s, want the cause and no secret", got)
+	}
+}
+
 func TestConfig(t *testing.T) {
-	for _, address := range []string{"", "https://iris-api.circle.com", "http://127.0.0.1:8080/", "https://user:word@proxy.example/key/fees", "HTTPS://issuer.example"} {
-		if err := (cctp.Config{FeeURL: address}).Validate(); err != nil {
+	for _, address := range []string{
+		"", "https://iris-api.circle.com", "http://127.0.0.1:8080/", "https://user:word@proxy.example/key/fees",
+		"HTTPS://issuer.example",
+	} {
+		if err := (Config{FeeURL: address}).Validate(); err != nil {
 			t.Errorf("%q: got %v", address, err)
 		}
 	}
-	for _, address := range []string{"secret", "/secret", "secret.example", "//secret.example", "ftp://secret.example", "https://", "https:///secret", "https://:80",
-		"https:secret", "https://secret.example?", "https://secret.example?key=1", "https://secret.example#top", "https://secret.example/%zz", "https://secret.example:port", " https://secret.example"} {
-		cfg := cctp.Config{FeeURL: address}
-		err := cfg.Validate()
+	for _, address := range []string{
+		"secret", "/secret", "secret.example", "//secret.example", "ftp://secret.example", "https://",
+		"https:///secret", "https://:80", "https:secret", "https://secret.example?", "https://secret.example?key=1",
+		"https://secret.example#top", "https://secret.example/%zz", "https://secret.example:port",
+		" https://secret.example",
+	} {
+		_, err := New(Config{FeeURL: address}, chain.Settlement{}, slog.Default(), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), "ISSUER_FEE_URL: ") || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: got %v, want an error that names the variable and not its value", address, err)
-		}
-		if _, err := cctp.New(cfg, chain.Settlement{}, slog.Default(), http.DefaultTransport); err == nil {
-			t.Errorf("%q: made Fees of it", address)
 		}
 	}
 }

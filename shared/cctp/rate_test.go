@@ -1,4 +1,4 @@
-package cctp_test
+package cctp
 
 import (
 	"math/big"
@@ -8,142 +8,101 @@ import (
 	"github.com/holiman/uint256"
 	"pgregory.net/rapid"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-func TestParseRate(t *testing.T) {
-	tests := []struct{ text, want string }{
-		{"0", "0"},
-		{"0.0", "0"},
-		{"0e999", "0"},
-		{"1", "1"},
-		{"1.3", "1.3"},
-		{"1.30", "1.3"},
-		{"13", "13"},
-		{"14.000", "14"},
-		{"0.001", "0.001"},
-		{"0.000000001", "0.000000001"},
-		{"100", "100"},
-		{"99.999999999", "99.999999999"},
-		{"1.3e0", "1.3"},
-		{"1e-1", "0.1"},
-		{"1E+1", "10"},
-		{"1e2", "100"},
-		{"0.00013e4", "1.3"},
-		{"130000e-5", "1.3"},
-		{"1.3E-09", "0.000000002"},
-		// Up, never down.
-		{"1.0000000001", "1.000000001"},
-		{"1.0000000010", "1.000000001"},
-		{"1.3000000000000000444", "1.300000001"},
-		{"0." + strings.Repeat("0", 61) + "1", "0.000000001"},
-		{"1e-999", "0.000000001"},
-		{"99.9999999999", "100"},
-		{"1." + strings.Repeat("0", 62), "1"},
+func bps(t testing.TB, text string) Rate {
+	t.Helper()
+	rate, err := ParseRate(text)
+	if err != nil {
+		t.Fatalf("%s %v", text, err)
 	}
-	for _, tt := range tests {
-		got, err := cctp.ParseRate(tt.text)
-		if err != nil || got.String() != tt.want {
-			t.Errorf("%s: got %s and %v, want %s", tt.text, got, err, tt.want)
-		}
-	}
+	return rate
 }
 
-func TestParseRateRefuses(t *testing.T) {
-	tests := []struct{ says, texts string }{
-		{"is not a decimal number", "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null true 1e 1e+ 1e1.5 e1 1e-+1 1e1000 1e-1000 1e0001 ١ -x --1 1\u00a0"},
-		{"is negative", "-1 -0.5 -0 -1e400 -1e-400"},
-		{"is above 100 basis points", "100.1 101 1000 1e3 100.00000000000000000001 1e400 1e999 18446744073709551616 " + strings.Repeat("9", 64)},
-		{"is longer than 64 characters", strings.Repeat("0", 65) + " 1." + strings.Repeat("0", 63) + " " + strings.Repeat("9", 1<<20)},
+func TestParseRate(t *testing.T) {
+	zeros := strings.Repeat("0", 61)
+	for text, want := range map[string]string{
+		"0": "0", "0.0": "0", "0e999": "0", "1": "1", "1.3": "1.3", "1.30": "1.3", "14.000": "14", "100": "100",
+		"0.000000001": "0.000000001", "99.999999999": "99.999999999", "1." + zeros: "1",
+		"1.3e0": "1.3", "1e-1": "0.1", "1E+1": "10", "1e2": "100", "0.00013e4": "1.3", "130000e-5": "1.3",
+		// Up, never down.
+		"1.3E-09": "0.000000002", "1.0000000001": "1.000000001", "1.3000000000000000444": "1.300000001",
+		"0." + zeros + "1": "0.000000001", "1e-999": "0.000000001", "99.9999999999": "100",
+	} {
+		if got, err := ParseRate(text); err != nil || got.String() != want {
+			t.Errorf("%s: got %s and %v, want %s", text, got, err, want)
+		}
 	}
-	for _, tt := range tests {
-		for text := range strings.SplitSeq(tt.texts, " ") {
-			got, err := cctp.ParseRate(text)
-			if err == nil || !strings.HasPrefix(err.Error(), tt.says) || got != (cctp.Rate{}) {
-				t.Errorf("%.80q: got %s and %v, want an error that it %s", text, got, err, tt.says)
+	for says, texts := range map[string]string{
+		"is not a decimal number": "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null true 1e 1e+ " +
+			"1e1.5 e1 1e-+1 1e1000 1e-1000 1e0001 ١ -x --1 1\u00a0",
+		"is negative":                  "-1 -0.5 -0 -1e400 -1e-400",
+		"is above 100 basis points":    "100.1 101 1e3 100.00000000000000000001 1e999 " + strings.Repeat("9", 64),
+		"is longer than 64 characters": strings.Repeat("0", 65) + " 1.00" + zeros + " " + strings.Repeat("9", 1<<20),
+	} {
+		for text := range strings.SplitSeq(texts, " ") {
+			got, err := ParseRate(text)
+			if err == nil || !strings.HasPrefix(err.Error(), says) || got != (Rate{}) {
+				t.Errorf("%.80q: got %s and %v, want an error that it %s", text, got, err, says)
 			}
 		}
 	}
-}
-
-func TestFromMilliBPS(t *testing.T) {
-	for milli, want := range map[uint32]string{0: "0", 1: "0.001", 1_300: "1.3", 13_000: "13", 100_000: "100"} {
-		if got := cctp.FromMilliBPS(milli); got != bps(t, want) {
+	for milli, want := range map[uint32]string{0: "0", 1: "0.001", 1_300: "1.3", 100_001: "100", 1<<32 - 1: "100"} {
+		if got := FromMilliBPS(milli); got.String() != want {
 			t.Errorf("%d: got %s, want %s", milli, got, want)
-		}
-	}
-	for _, milli := range []uint32{100_001, 1<<32 - 1} {
-		if got := cctp.FromMilliBPS(milli); got != bps(t, "100") {
-			t.Errorf("%d: got %s, want the highest", milli, got)
 		}
 	}
 }
 
 func TestMaxFee(t *testing.T) {
-	tests := []struct{ rate, amount, estimate, maxFee string }{
+	for _, test := range []struct{ rate, amount, estimate, maxFee string }{
 		{"1.3", "100000000", "13000", "15600"},        // 100 USDC
 		{"1.3", "100000001", "13001", "15602"},        // 13000.00013, 15601.2
 		{"13", "25000000000", "32500000", "39000000"}, // 25,000 USDC from Linea
-		{"1.4", "10000000", "1400", "1680"},           // 10 USDC
 		{"1.333333333", "10000000000000", "1333333333", "1600000000"},
 		{"0.000000001", "1000", "1", "2"},
 		{"1", "10000", "1", "2"},
 		{"1", "10001", "2", "3"},
-		{"1", "50000", "5", "6"},
 		{"0", "1", "0", "0"},
-		{"0", "25000000000", "0", "0"},
 		{"100", "3", "1", "2"},
 		// 2^256-1, whose hundredth times 1.2 fits.
 		{"100", "115792089237316195423570985008687907853269984665640564039457584007913129639935",
 			"1157920892373161954235709850086879078532699846656405640394575840079131296400",
 			"1389505070847794345082851820104254894239239815987686768473491008094957555680"},
-	}
-	for _, tt := range tests {
-		amount, rate := uint256.MustFromDecimal(tt.amount), bps(t, tt.rate)
+	} {
+		rate := bps(t, test.rate)
+		amount := uint256.MustFromDecimal(test.amount)
 		estimate := rate.Estimate(amount)
 		maxFee, err := rate.MaxFee(amount)
-		if err != nil || estimate.Dec() != tt.estimate || maxFee.Dec() != tt.maxFee {
-			t.Errorf("%s bps of %s: got an estimate of %s and a maxFee of %s (%v), want %s and %s",
-				tt.rate, tt.amount, estimate.Dec(), maxFee.Dec(), err, tt.estimate, tt.maxFee)
-		}
-		if amount.Dec() != tt.amount {
-			t.Errorf("the amount became %s", amount.Dec())
+		if err != nil || estimate.Dec() != test.estimate || maxFee.Dec() != test.maxFee || amount.Dec() != test.amount {
+			t.Errorf("%+v: got an estimate of %s and a maxFee of %s (%v)", test, estimate.Dec(), maxFee.Dec(), err)
 		}
 	}
-}
-
-func TestMaxFeeRefusesWhatWouldRevert(t *testing.T) {
-	tests := []struct {
+	// What would revert.
+	for _, test := range []struct {
 		rate   string
 		amount uint64
 		least  string
-	}{
-		{"1.3", 0, "3"},
-		{"1.3", 1, "3"},
-		{"1.3", 2, "3"},
-		{"100", 2, "3"},
-		{"0.000000001", 2, "3"},
-		{"0", 0, "1"},
-	}
-	for _, tt := range tests {
-		rate := bps(t, tt.rate)
-		_, err := rate.MaxFee(uint256.NewInt(tt.amount))
+	}{{"1.3", 0, "3"}, {"1.3", 2, "3"}, {"100", 2, "3"}, {"0.000000001", 2, "3"}, {"0", 0, "1"}} {
+		rate := bps(t, test.rate)
+		_, err := rate.MaxFee(uint256.NewInt(test.amount))
 		got := fault.From(err)
-		if got.Code != fault.AmountOutOfRange || got.MinAmount != tt.least || !strings.HasSuffix(got.Message, "at least "+tt.least) {
-			t.Errorf("%s bps of %d: got %+v, want the least amount to be %s", tt.rate, tt.amount, got, tt.least)
+		says := strings.HasSuffix(got.Message, "at least "+test.least)
+		if got.Code != fault.AmountOutOfRange || got.MinAmount != test.least || !says {
+			t.Errorf("%+v: got %+v", test, got)
 		}
-		if _, err := rate.MaxFee(uint256.MustFromDecimal(tt.least)); err != nil {
-			t.Errorf("%s bps of %s: got %v for the least amount", tt.rate, tt.least, err)
+		if _, err := rate.MaxFee(uint256.MustFromDecimal(test.least)); err != nil {
+			t.Errorf("%+v: got %v for the least amount", test, err)
 		}
 	}
 }
 
 // rates draws a rate together with its exact value in basis points.
-func rates(t *rapid.T) (cctp.Rate, *big.Rat) {
+func rates(t *rapid.T) (Rate, *big.Rat) {
 	nano := rapid.OneOf(rapid.Uint64Range(0, 100_000_000_000), rapid.Uint64Range(0, 20)).Draw(t, "rate")
 	text := new(big.Rat).SetFrac(new(big.Int).SetUint64(nano), big.NewInt(1e9))
-	rate, err := cctp.ParseRate(text.FloatString(9))
+	rate, err := ParseRate(text.FloatString(9))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,11 +155,13 @@ func TestMaxFeeIsExact(t *testing.T) {
 // FuzzParseRate holds the parser to rationals: what it takes is the number
 // rounded up to its unit, and what is plainly a rate it takes.
 func FuzzParseRate(f *testing.F) {
-	for _, text := range []string{"1.3", "0", "100", "1e-1", "1.3E+0", "-1", "100.0000000001", "0.0000000001", "1e999", "01", "", "x", "0e", "1.", strings.Repeat("9", 70)} {
+	for _, text := range []string{
+		"1.3", "100", "1e-1", "1.3E+0", "-1", "100.0000000001", "1e999", "01", "", "0e", "1.", strings.Repeat("9", 70),
+	} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		got, err := cctp.ParseRate(text)
+		got, err := ParseRate(text)
 		if len(text) > 64 || strings.Trim(text, "0123456789.eE+-") != "" {
 			if err == nil {
 				t.Fatalf("got %s for what is no number", got)
@@ -209,8 +170,8 @@ func FuzzParseRate(f *testing.F) {
 		}
 		exact, ok := new(big.Rat).SetString(text)
 		if err != nil {
-			plain := ok && exact.Sign() >= 0 && exact.Cmp(big.NewRat(100, 1)) <= 0 && strings.Trim(text, "123456789.") == "" &&
-				text[0] != '.' && !strings.HasSuffix(text, ".")
+			plain := ok && exact.Sign() >= 0 && exact.Cmp(big.NewRat(100, 1)) <= 0 &&
+				strings.Trim(text, "123456789.") == "" && text[0] != '.' && !strings.HasSuffix(text, ".")
 			if plain {
 				t.Fatalf("%q is refused: %v", text, err)
 			}
@@ -226,7 +187,7 @@ func FuzzParseRate(f *testing.F) {
 		if !ok || printed.Cmp(want) != 0 || exact.Sign() < 0 || exact.Cmp(big.NewRat(100, 1)) > 0 {
 			t.Fatalf("got %s for %q, want %s", got, text, want.FloatString(9))
 		}
-		if again, err := cctp.ParseRate(got.String()); err != nil || again != got {
+		if again, err := ParseRate(got.String()); err != nil || again != got {
 			t.Fatalf("got %s and %v for the text of %s", again, err, got)
 		}
 	})

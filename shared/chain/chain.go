@@ -55,8 +55,8 @@ func (id ID) Name() string {
 // BlockTime is about how long a block takes: two seconds at most, but on the networks whose shortest time is longer.
 func (id ID) BlockTime() time.Duration { return max(2*time.Second, id.FastestBlock()) }
 
-// UsualGap is how old the latest block of a network is at most, unless the node that
-// tells of it stands still.
+// UsualGap is the greatest age of the latest block of a network. A node with an older one
+// has stalled.
 func (id ID) UsualGap() time.Duration { return max(20*id.BlockTime(), 2*time.Minute) }
 
 // String is the decimal form, as it appears in requests.

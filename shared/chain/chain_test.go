@@ -241,24 +241,32 @@ func TestFindPairSaysWhatWouldBeRight(t *testing.T) {
 			}
 		})
 	}
+	_, err := chain.FindPair(1, "USDC", 8453, "USDC")
+	want := []fault.Alternative{{Chain: "369", Token: "USDC"}, {Chain: "69696969", Token: "USDC"}, {Chain: "96969696", Token: "USDC"}}
+	if got := fault.From(err).Alternatives; !slices.Equal(got, want) {
+		t.Errorf("got the alternatives %v, want %v", got, want)
+	}
 }
 
 func TestParseID(t *testing.T) {
-	for _, text := range []string{"1", "10", "25", "56", "130", "137", "143", "146", "369", "480", "999", "1329", "1672", "2818",
-		"4663", "8453", "42161", "43114", "57073", "59144", "98866", "69696969", "96969696"} {
-		id, err := chain.ParseID(text)
-		if err != nil || id.String() != text {
-			t.Errorf("%s: got %v and %v", text, id, err)
+	for _, want := range chain.IDs() {
+		if id, err := chain.ParseID(want.String()); err != nil || id != want {
+			t.Errorf("%s: got %v and %v", want, id, err)
 		}
 	}
-	for _, text := range []string{"", "0", "5", "01", "+1", "-1", " 1", "1 ", "0x1", "1e3", "ethereum", "99999999999999999999999", "١"} {
-		if id, err := chain.ParseID(text); fault.From(err).Code != fault.UnsupportedChain {
-			t.Errorf("%q: got %v and %v, want %s", text, id, err, fault.UnsupportedChain)
+	for text, hint := range map[string]string{
+		"0x171": "; write 369;", "0x1": "; write 1;", "eip155:1": "; write 1;", "Ethereum": "; write 1;", "base": "; write 8453;",
+		"01": "; write 1;", "": "number; supported", "0x": "number; supported", "eip155:5": "number; supported",
+		"mainnet": "number; supported", "1 ": "number; supported", " 1": "number; supported", "-1": "number; supported",
+		"1e3": "number; supported", "١": "number; supported", "99999999999999999999999": "number; supported",
+		"0": "Chain 0 is not supported", "5": "Chain 5 is not supported",
+	} {
+		_, err := chain.ParseID(text)
+		e := fault.From(err)
+		if e.Code != fault.UnsupportedChain || !strings.Contains(e.Message, hint) ||
+			!strings.Contains(e.Message, "supported chain IDs are 1, 10, 25") || !strings.Contains(e.Message, "96969696") {
+			t.Errorf("%q: got %v, want it to say %q and list the chains", text, err, hint)
 		}
-	}
-	_, err := chain.ParseID("5")
-	if got := fault.From(err).Message; !strings.Contains(got, "1, 10, 25, 56,") || !strings.Contains(got, "96969696") {
-		t.Errorf("the supported IDs are missing from %q", got)
 	}
 }
 
@@ -277,24 +285,38 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// TestUnsupportedPairsComeWithAlternatives that really are pairs, all of them.
-func TestUnsupportedPairsComeWithAlternatives(t *testing.T) {
-	_, err := chain.FindPair(1, "USDC", 8453, "USDC")
-	want := []fault.Alternative{{Chain: "369", Token: "USDC"}, {Chain: "69696969", Token: "USDC"}, {Chain: "96969696", Token: "USDC"}}
-	if got := fault.From(err).Alternatives; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+func TestOnlyUSDTOnEthereumResetsItsAllowance(t *testing.T) {
+	for _, n := range chain.Networks() {
+		for _, token := range n.Tokens {
+			want := token.Symbol == "USDT" && n.Name == "Ethereum"
+			if got := token.ResetsAllowance(); got != want {
+				t.Errorf("%s on %s: got %v, want %v", token.Symbol, n.Name, got, want)
+			}
+		}
 	}
 }
 
-func TestOtherNotationsOfAChainAreUnderstood(t *testing.T) {
-	for text, hint := range map[string]string{
-		"0x171": "; write 369;", "eip155:1": "; write 1;", "Ethereum": "; write 1;", "base": "; write 8453;",
-		"0x": "number; supported", "eip155:5": "number; supported", "mainnet": "number; supported", "1 ": "number; supported", "01": "write 1;",
+// FuzzParseAddress compares with go-ethereum: an address is read if it is in
+// one case throughout, or in the very case that its own Hex gives it.
+func FuzzParseAddress(f *testing.F) {
+	for _, text := range []string{
+		"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "0x5AAEB6053F3E94C9B9A09F33669435E7EF1BEAED",
+		"0x5AAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "0x52908400098527886E0F7030069857D2E4169EE7", "5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "0x", "",
 	} {
-		_, err := chain.ParseID(text)
-		e := fault.From(err)
-		if e.Code != fault.UnsupportedChain || !strings.Contains(e.Message, hint) || !strings.Contains(e.Message, "supported chain IDs are 1, 10, 25") {
-			t.Errorf("%q: got %v, want it to say %q and list the chains", text, err, hint)
-		}
+		f.Add(text)
 	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := chain.ParseAddress(text)
+		if !strings.HasPrefix(text, "0x") || !common.IsHexAddress(text) {
+			if err == nil {
+				t.Errorf("%q is read as %s", text, got)
+			}
+			return
+		}
+		want, digits := common.HexToAddress(text), text[2:]
+		oneCase := digits == strings.ToLower(digits) || digits == strings.ToUpper(digits)
+		if readable := oneCase || text == want.Hex(); (err == nil) != readable || readable && got != want {
+			t.Errorf("%q: got %s and %v, want %s, readable: %v", text, got, err, want, readable)
+		}
+	})
 }

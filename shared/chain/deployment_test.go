@@ -63,6 +63,16 @@ func edit(t *testing.T, old, new string) []byte {
 	return []byte(strings.Replace(string(data), old, new, 1))
 }
 
+// parse reads the reference deployment with one text replaced.
+func parse(t *testing.T, old, new string) *chain.Deployment {
+	t.Helper()
+	d, err := chain.ParseDeployment(edit(t, old, new))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
 func TestDeploymentProblems(t *testing.T) {
 	const poolETH = `{"chainId": 1, "token": "ETH", "router": "0xD98c74c52e2bb6641982271AE856fF685F8726AA"},`
 	tests := []struct{ name, old, new, says string }{
@@ -89,6 +99,7 @@ func TestDeploymentProblems(t *testing.T) {
 		{"explorer of a pool", `"registries"`, `"explorers": {"69696969": "https://example.org"}, "registries"`, `explorers.69696969: "https://example.org" is not`},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
+		{"a long contact", `"name": "reference"`, `"name": "reference", "contact": "` + strings.Repeat("x", 201) + `"`, "contact: write one line"},
 		{"contact of several lines", `"name": "reference"`, `"name": "reference", "contact": "a\nb"`, "contact: write one line of at most 200 bytes"},
 		{"no confirmations", `"98866": 1`, `"98866": 0`, `confirmations.98866: 0 is not between 1 and 10000`},
 		{"too many confirmations", `"98866": 1`, `"98866": 10001`, `confirmations.98866: 10001 is not between`},
@@ -120,16 +131,6 @@ func TestDeploymentListsAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
-// TestSyntaxErrorsAreReportedOnce: what seems to be missing may be behind the mistake.
-func TestSyntaxErrorsAreReportedOnce(t *testing.T) {
-	file := edit(t, `"tracking": "reference",`, `"tracking": "reference"`)
-	_, err := chain.ParseDeployment(file)
-	want := "not valid JSON: " + place(string(file), "confirmations") + "invalid character '\"' after object key:value pair"
-	if err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 func TestOperatorsDeployment(t *testing.T) {
 	const mine = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	path := filepath.Join(t.TempDir(), "deployment.json")
@@ -157,11 +158,8 @@ func TestOperatorsDeployment(t *testing.T) {
 const measured = `"seconds": [{"seconds": 13}]`
 
 func TestSeconds(t *testing.T) {
-	d, err := chain.ParseDeployment(edit(t, measured, `"seconds": [{"type": "CCTP_INBOUND", "seconds": 60},
-		{"srcChain": 137, "seconds": 90}, {"srcChain": 1, "srcToken": "USDC", "dstChain": 369, "dstToken": "USDC", "seconds": 45}]`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := parse(t, measured, `"seconds": [{"type": "CCTP_INBOUND", "seconds": 60}, {"srcChain": 137, "seconds": 90},
+		{"srcChain": 1, "srcToken": "USDC", "dstChain": 369, "dstToken": "USDC", "seconds": 45}]`)
 	for _, p := range chain.Pairs() {
 		want := uint32(0)
 		switch {
@@ -172,8 +170,10 @@ func TestSeconds(t *testing.T) {
 		case p.Src == 1 && p.SrcToken.Symbol == chain.USDC && p.Dst == 369:
 			want = 45
 		}
-		if got := d.Seconds(&p); got != want {
-			t.Errorf("%s on %d to %d: got %d seconds, want %d", p.SrcToken.Symbol, p.Src, p.Dst, got, want)
+		from := chain.Router{ChainID: p.Src, Token: p.SrcToken}
+		usual := d.UsualSeconds(from, p.Dst, p.DstToken.Address.Address)
+		if got := d.Seconds(&p); got != want || usual != want {
+			t.Errorf("%s on %d to %d: got %d and %d seconds, want %d", p.SrcToken.Symbol, p.Src, p.Dst, got, usual, want)
 		}
 		if got := chain.Reference().Seconds(&p); got != 13 {
 			t.Errorf("%s on %d to %d: the reference deployment states %d seconds, which nobody has measured", p.SrcToken.Symbol, p.Src, p.Dst, got)
@@ -182,22 +182,14 @@ func TestSeconds(t *testing.T) {
 }
 
 func TestRailgunRates(t *testing.T) {
-	if got, want := chain.Reference().Railgun, (chain.Railgun{ShieldBPS: 25, UnshieldBPS: 25}); got != want {
-		t.Errorf("got %v by default, want %v", got, want)
-	}
-	d, err := chain.ParseDeployment(edit(t, `"registries"`, `"railgun": {"shieldBps": 0, "unshieldBps": 30}, "registries"`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (chain.Railgun{UnshieldBPS: 30}); d.Railgun != want {
-		t.Errorf("got %v, want %v", d.Railgun, want)
-	}
-	d, err = chain.ParseDeployment(edit(t, `"registries"`, `"railgun": {"shieldBps": 30}, "registries"`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if want := (chain.Railgun{ShieldBPS: 30, UnshieldBPS: 25}); d.Railgun != want {
-		t.Errorf("got %v where one rate is stated, want %v", d.Railgun, want)
+	for field, want := range map[string]chain.Railgun{
+		`"registries"`: {ShieldBPS: 25, UnshieldBPS: 25},
+		`"railgun": {"shieldBps": 0, "unshieldBps": 30}, "registries"`: {UnshieldBPS: 30},
+		`"railgun": {"shieldBps": 30}, "registries"`:                   {ShieldBPS: 30, UnshieldBPS: 25},
+	} {
+		if got := parse(t, `"registries"`, field).Railgun; got != want {
+			t.Errorf("%s: got %v, want %v", field, got, want)
+		}
 	}
 }
 
@@ -207,61 +199,73 @@ func TestSharedRoutersAreWarnedOf(t *testing.T) {
 	if got := chain.Reference().Warnings; len(got) != 0 {
 		t.Errorf("the reference deployment has warnings: %q", got)
 	}
-	data := edit(t, `"0x44f8A619042923b22A694D0aC447769Afb946E48"`, `"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`)
-	d, err := chain.ParseDeployment([]byte(data))
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := parse(t, `"0x44f8A619042923b22A694D0aC447769Afb946E48"`, `"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"`)
 	if len(d.Warnings) != 1 || !strings.Contains(d.Warnings[0], "USDC on 69696969 and on 1 share the router") {
 		t.Errorf("got %q, want one warning about USDC on 69696969", d.Warnings)
 	}
 }
 
 func TestChanges(t *testing.T) {
-	before := chain.Reference()
-	for want, edit := range map[string][]byte{
-		"":                                edit(t, `"reference"`, `"reference"`),
-		"the name":                        edit(t, `"reference"`, `"production"`),
-		"the settlement":                  edit(t, `0x25b3Af079309a5477760AC0405107952d11c8fd9`, `0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`),
-		"the router of ETH on chain 1":    edit(t, `0xD98c74c52e2bb6641982271AE856fF685F8726AA`, `0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed`),
-		"the router of USDC on chain 137": edit(t, `"registries"`, `"messengers": {"137": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "registries"`),
-		"the router of DAI on chain 56":   edit(t, `{"chainId": 56, "token": "DAI", "router": "0x20dC68383024653B71694cdef114dF916d211Dee"},`, ``),
-		"the retired routers":             edit(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`),
-		"the usual times":                 edit(t, measured, `"seconds": [{"seconds": 9}]`),
-		"the tracking":                    edit(t, `"tracking": "reference"`, `"tracking": "none"`),
-		"the confirmations":               edit(t, `"98866": 1`, `"98866": 2`),
-		"the explorers":                   edit(t, `"registries"`, `"explorers": {"1": "https://example.org"}, "registries"`),
-		"RAILGUN's rates":                 edit(t, `"registries"`, `"railgun": {"shieldBps": 30, "unshieldBps": 25}, "registries"`),
+	const mine = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+	field := func(text string) []string { return []string{`"registries"`, text + `, "registries"`} }
+	retired := func(row string) []string { return field(`"retired": [{` + row + `, "router": "` + mine + `"}]`) }
+	for want, edit := range map[string][]string{
+		"":                                {`"reference"`, `"reference"`},
+		"the name":                        {`"reference"`, `"production"`},
+		"the settlement":                  {receiver, mine},
+		"the router of ETH on chain 1":    {routerETH, mine},
+		"the router of USDC on chain 137": field(`"messengers": {"137": "` + mine + `"}`),
+		"the router of DAI on chain 56":   {`{"chainId": 56, "token": "DAI", "router": "0x20dC68383024653B71694cdef114dF916d211Dee"},`, ``},
+		"the retired routers":             retired(`"chainId": 1, "token": "ETH"`),
+		"the usual times":                 {measured, `"seconds": [{"seconds": 9}]`},
+		"the tracking":                    {`"tracking": "reference"`, `"tracking": "none"`},
+		"the confirmations":               {`"98866": 1`, `"98866": 2`},
+		"the explorers":                   field(`"explorers": {"1": "https://example.org"}`),
+		"RAILGUN's rates":                 field(`"railgun": {"shieldBps": 30, "unshieldBps": 25}`),
 	} {
-		after, err := chain.ParseDeployment(edit)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Join(after.Changes(before), ", "); got != want {
+		if got := strings.Join(parse(t, edit[0], edit[1]).Changes(chain.Reference()), ", "); got != want {
 			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	// A row that was corrected keeps its address and gets another token, or another chain.
+	row := retired(`"chainId": 1, "token": "ETH"`)
+	before := parse(t, row[0], row[1])
+	for _, other := range []string{
+		`"chainId": 1, "token": "USDC"`, `"chainId": 8453, "token": "ETH"`, `"chainId": 1, "token": "UNKNOWN"`,
+	} {
+		row := retired(other)
+		if got := strings.Join(parse(t, row[0], row[1]).Changes(before), ", "); got != "the retired routers" {
+			t.Errorf("%s: got %q", other, got)
 		}
 	}
 }
 
-// TestChangesFindsACorrectedRow: a retired router keeps its address and gets another
-// token, or another chain.
-func TestChangesFindsACorrectedRow(t *testing.T) {
-	with := func(row string) *chain.Deployment {
-		d, err := chain.ParseDeployment(edit(t, `"registries"`, `"retired": [{`+row+`, "router": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}], "registries"`))
+// TestDeploymentTakesItsBounds: what is at a bound is accepted. TestDeploymentProblems has what is beyond.
+func TestDeploymentTakesItsBounds(t *testing.T) {
+	parse(t, measured, `"seconds": [{"seconds": 604800}]`)
+	parse(t, measured, `"railgun": {"shieldBps": 1000, "unshieldBps": 1000}`)
+	parse(t, measured, `"contact": "`+strings.Repeat("x", 200)+`"`)
+	parse(t, `"98866": 1`, `"98866": 10000`)
+}
+
+// TestExplorer: a deployment has the explorers that it states, and those of the table unless its chains are local.
+func TestExplorer(t *testing.T) {
+	for name, test := range map[string]struct{ deployment, stated, want string }{
+		"table":    {"live", `{}`, "https://etherscan.io"},
+		"stated":   {"live", `{"1": "https://example.org"}`, "https://example.org"},
+		"none":     {"live", `{"1": ""}`, ""},
+		"embedded": {"reference", `{}`, ""},
+		"devnet":   {"devnet", `{}`, ""},
+		"local":    {"devnet", `{"1": "https://example.org"}`, "https://example.org"},
+	} {
+		file := string(edit(t, `"registries"`, `"explorers": `+test.stated+`, "registries"`))
+		file = strings.Replace(file, `"name": "reference"`, `"name": "`+test.deployment+`"`, 1)
+		d, err := chain.ParseDeployment([]byte(file))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return d
-	}
-	before := with(`"chainId": 1, "token": "ETH"`)
-	for row, want := range map[string]string{
-		`"chainId": 1, "token": "ETH"`:     "",
-		`"chainId": 1, "token": "USDC"`:    "the retired routers",
-		`"chainId": 8453, "token": "ETH"`:  "the retired routers",
-		`"chainId": 1, "token": "UNKNOWN"`: "the retired routers",
-	} {
-		if got := strings.Join(with(row).Changes(before), ", "); got != want {
-			t.Errorf("%s: got %q, want %q", row, got, want)
+		if got := d.Explorer(1); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
 		}
 	}
 }

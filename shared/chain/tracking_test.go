@@ -13,16 +13,6 @@ import (
 
 const oldRouter = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
-// parse reads the reference deployment with one text replaced.
-func parse(t *testing.T, old, new string) *chain.Deployment {
-	t.Helper()
-	d, err := chain.ParseDeployment(edit(t, old, new))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
 func TestTrackingIsOffUnlessTheFileSaysOtherwise(t *testing.T) {
 	if !chain.Reference().Tracked() {
 		t.Error("the reference deployment is not tracked")
@@ -81,17 +71,6 @@ func TestDefaultConfirmations(t *testing.T) {
 	}
 }
 
-func TestBlockTime(t *testing.T) {
-	for id, want := range map[chain.ID]time.Duration{
-		1: 12 * time.Second, chain.PrivacyEthereum: 12 * time.Second, 369: 10 * time.Second,
-		8453: 2 * time.Second, 4663: 2 * time.Second, 98866: 2 * time.Second,
-	} {
-		if got := id.BlockTime(); got != want {
-			t.Errorf("chain %s: got %v, want %v", id, got, want)
-		}
-	}
-}
-
 func TestFindRouter(t *testing.T) {
 	d := parse(t, `"registries"`, `"retired": [{"chainId": 1, "token": "ETH", "router": "`+oldRouter+`"}], "registries"`)
 	for _, row := range d.Routers() {
@@ -143,23 +122,5 @@ func TestPayout(t *testing.T) {
 	}
 	if got, ok := d.Payout(369, chain.Native.Address); ok {
 		t.Errorf("got %+v for a token that is not served", got)
-	}
-}
-
-func TestUsualSeconds(t *testing.T) {
-	d := parse(t, measured, `"seconds": [{"srcChain": 1, "srcToken": "ETH", "seconds": 90}]`)
-	router, ok := d.FindRouter(1, common.HexToAddress("0xD98c74c52e2bb6641982271AE856fF685F8726AA"))
-	if !ok {
-		t.Fatal("no router of ETH on chain 1")
-	}
-	weth, err := chain.FindToken(369, chain.WETH)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := d.UsualSeconds(router, 369, weth.Address.Address); got != 90 {
-		t.Errorf("got %d, want 90", got)
-	}
-	if got := d.UsualSeconds(router, 369, chain.Native.Address); got != 0 {
-		t.Errorf("got %d for no pair, want 0", got)
 	}
 }

@@ -52,7 +52,7 @@ func (b BPS) Of(amount *uint256.Int) uint256.Int {
 	return fee
 }
 
-// Before is the least of which amount is left once this rate was taken from it.
+// Before is the least amount of which the given amount is left after this fee.
 func (b BPS) Before(amount *uint256.Int) uint256.Int {
 	if amount.IsZero() {
 		return uint256.Int{}

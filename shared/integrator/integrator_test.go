@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
@@ -99,15 +100,33 @@ func FuzzParseID(f *testing.F) {
 	})
 }
 
-// The question, as the contract's own interface encodes it.
-func TestGetIntegrator(t *testing.T) {
-	id := ID(common.HexToHash(checksummed))
-	want, err := contracts.RegistryABI.Pack("getIntegrator", [32]byte(id))
-	if err != nil {
-		t.Fatal(err)
+// The questions are as the contract's own interface encodes them.
+func TestQuestions(t *testing.T) {
+	for name, test := range map[string]struct {
+		got    []byte
+		wallet common.Address
+	}{
+		"look-up": {getIntegrator(ID(common.HexToHash(checksummed))), common.HexToAddress(checksummed)},
+		"probe":   {Probe(), common.HexToAddress("0x1")},
+	} {
+		want, err := contracts.RegistryABI.Pack("getIntegrator", contracts.IntegratorID(test.wallet))
+		if err != nil || !bytes.Equal(test.got, want) {
+			t.Errorf("%s: got %x, want %x (%v)", name, test.got, want, err)
+		}
 	}
-	if got := getIntegrator(id); !bytes.Equal(got, want) {
-		t.Errorf("got %x, want %x", got, want)
+	for name, test := range map[string]struct {
+		output     []byte
+		isRegistry bool
+	}{
+		"nobody has that ID": {make([]byte, 96), true},
+		"nothing":            {nil, false},
+		"one word":           {make([]byte, 32), false},
+		"ones":               {bytes.Repeat([]byte{1}, 96), false},
+		"another wallet":     {append(common.LeftPadBytes([]byte{2}, 32), make([]byte, 64)...), false},
+	} {
+		if err := CheckProbe(test.output); (err == nil) != test.isRegistry {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 
@@ -147,6 +166,61 @@ func TestRegistryVectors(t *testing.T) {
 		}
 		if vector.code == "" && err != nil || vector.code != "" && fault.From(err).Code != vector.code || !strings.Contains(string(page), string(vector.code)) {
 			t.Errorf("%+v: got %v", vector, err)
+		}
+	}
+}
+
+// Every answer that decodes is the one encoding of what it decodes to, and every
+// such encoding decodes.
+func FuzzDecode(f *testing.F) {
+	outputs := contracts.RegistryABI.Methods["getIntegrator"].Outputs
+	pack := func(t testing.TB, wallet common.Address, fee uint16, active bool) []byte {
+		data, err := outputs.Pack(wallet, fee, active)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return data
+	}
+	owner := common.HexToAddress(checksummed)
+	f.Add(pack(f, owner, 25, true))
+	f.Add(pack(f, owner, 65535, false))
+	f.Add(pack(f, common.Address{}, 0, false))
+	f.Add([]byte{})
+	f.Fuzz(func(t *testing.T, output []byte) {
+		var wallet common.Address
+		if len(output) >= 32 {
+			wallet = common.BytesToAddress(output[12:32])
+		}
+		a, failure := decode(idOf(wallet), output)
+		if failure != nil {
+			if values, err := outputs.Unpack(output); err == nil {
+				if canonical, err := outputs.Pack(values...); err == nil && bytes.Equal(output, canonical) {
+					t.Errorf("%x: %v, though it is how the contract answers %v", output, failure, values)
+				}
+			}
+			return
+		}
+		want := pack(t, a.partner.Wallet.Address, a.partner.FeeBPS, a.standing == active)
+		if a.standing == unregistered {
+			want, output = want[:32], output[:32] // the rest has no meaning
+		}
+		if !bytes.Equal(output, want) {
+			t.Errorf("%x was decoded as %+v, which is %x", output, a, want)
+		}
+	})
+}
+
+func TestConfig(t *testing.T) {
+	for _, cfg := range []Config{{1, 1}, {4096, 30 * time.Second}, {1 << 20, time.Hour}} {
+		if err := cfg.Validate(); err != nil {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+	for _, cfg := range []Config{{0, -time.Second}, {1<<20 + 1, time.Hour + 1}} {
+		_, err := New(cfg, deployment, nil, Options{})
+		if err == nil || !strings.Contains(err.Error(), "INTEGRATOR_CACHE_SIZE: ") ||
+			!strings.Contains(err.Error(), "INTEGRATOR_CACHE_TTL: ") {
+			t.Errorf("%+v: got %v, want both problems", cfg, err)
 		}
 	}
 }

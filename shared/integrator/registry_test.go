@@ -1,76 +1,81 @@
 package integrator
 
 import (
+	"bytes"
 	"context"
+	"encoding/hex"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-func partner(n uint64, fee uint16) contracts.Integrator {
-	return contracts.Integrator{Wallet: wallet(n), FeeBPS: fee, Active: true}
-}
-
 func TestLookupFollowsTheChain(t *testing.T) {
 	t.Parallel()
-	node := newEVM(t, 369)
-	g := newRig(t, newFront(t, node))
-	id := contracts.IntegratorID(wallet(1))
-	ttl := 30 * time.Second
+	const ttl = 30 * time.Second
+	g := newRig(t, 1)
+	registry := g.nodes[0]
+	asleep := contracts.Integrator{Wallet: wallet(2), FeeBPS: 40}
 
-	g.wantFault(1, fault.IntegratorUnregistered)
-	node.send("register", wallet(1), uint16(25))
+	g.wantFault(2, fault.IntegratorUnregistered)
+	registry.list(partner(2, 25))
 	g.pass(ttl - 1)
-	g.wantFault(1, fault.IntegratorUnregistered)
+	g.wantFault(2, fault.IntegratorUnregistered)
 	g.pass(1)
-	g.wantFee(1, 25)
+	g.wantFee(2, 25)
 
-	node.send("setFee", id, uint16(40))
+	registry.list(partner(2, 40))
 	g.pass(ttl/2 - 1)
-	g.wantFee(1, 25)
+	g.wantFee(2, 25)
 	g.pass(ttl/2 + 1)
-	g.wantFee(1, 40)
-
-	node.send("setActive", id, false)
-	g.pass(ttl/2 - 1)
-	g.wantFee(1, 40)
-	g.pass(ttl/2 + 1)
-	g.wantFault(1, fault.IntegratorInactive)
-
-	node.send("setActive", id, true)
-	g.pass(ttl - 1)
-	g.wantFault(1, fault.IntegratorInactive)
-	g.pass(1)
-	g.wantFee(1, 40)
-
-	if g.hits != 4 || g.misses != 5 || g.asked != 5 || len(g.failed) != 0 {
-		t.Errorf("hooks heard %d hits, %d misses, %d latencies and %v; want 4, 5, 5 and no failures", g.hits, g.misses, g.asked, g.failed)
+	g.wantFee(2, 40)
+	k := cache.Key{Network: hub, Name: idOf(wallet(2))}
+	if _, known := g.cache.Last(k); !known {
+		t.Error("an active integrator does not count as a partner")
 	}
+
+	registry.list(asleep)
+	g.pass(ttl/2 - 1)
+	g.wantFee(2, 40)
+	g.pass(ttl/2 + 1)
+	g.wantFault(2, fault.IntegratorInactive)
+	if _, known := g.cache.Last(k); known {
+		t.Error("an inactive integrator counts as a partner")
+	}
+	if g.count("hit") != 3 || g.count("miss") != 4 || g.count("asked") != 4 || len(g.counts) != 3 {
+		t.Errorf("hooks heard %v; want 3 hits, 4 misses, 4 questions and no failure", g.counts)
+	}
+
+	g.chains.Close()
+	g.wantFault(2, fault.IntegratorInactive) // still remembered
+	g.wantUnverified(3, rpc.Closed)
 }
 
 // An integrator in use is read again ahead of time, in the background: no quote waits
 // for it, and none is made with an answer about to end.
 func TestRenewedAhead(t *testing.T) {
 	t.Parallel()
-	chain := newEVM(t, 369, partner(1, 25))
-	front := newFront(t, chain)
-	g := newRig(t, front)
+	g := newRig(t, 1)
+	registry := g.nodes[0]
 	g.wantFee(1, 25)
 	g.pass(15 * time.Second) // half of 30
 	release := make(chan struct{})
-	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+	registry.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		<-release
-		chain.ServeHTTP(w, r)
+		registry.meter.ServeHTTP(w, r)
 	})
 	for range 3 {
 		g.wantFee(1, 25) // at once, although the registry does not answer yet
@@ -78,75 +83,350 @@ func TestRenewedAhead(t *testing.T) {
 	close(release)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		got, err := g.lookup(1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got.CheckedAt.Equal(g.now()) {
+		if err == nil && got.CheckedAt.Equal(g.now()) {
 			break
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it was never read again: %+v", got)
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("it was never read again: %+v, %v", got, err)
 		}
 	}
-	if got := front.Count("eth_call"); got != 2 {
+	if got := g.calls(); got != 2 {
 		t.Errorf("%d calls, want one more", got)
 	}
-	misses := g.misses
+	misses := g.count("miss")
 	g.pass(29 * time.Second) // more than 30 after the first answer
 	got, err := g.lookup(1)
-	if err != nil || g.misses != misses || got.GoodUntil.Sub(g.now()) < validity/2 {
-		t.Errorf("got %+v, %v after %d misses, want it vouched for half a minute more", got, err, g.misses-misses)
+	if err != nil || g.count("miss") != misses || got.GoodUntil.Sub(g.now()) < validity/2 {
+		t.Errorf("got %+v, %v, want it vouched for half a minute more", got, err)
 	}
 	// While the registry cannot be read, the last answer counts for its time, and no longer.
-	front.Instead("eth_call", node.Status(500))
+	registry.Instead("eth_call", node.Status(500))
 	g.pass(time.Second)
 	g.wantUnverified(1, rpc.Refused)
 }
 
 func TestEveryChainHasItsOwnRegistry(t *testing.T) {
 	t.Parallel()
-	base, hub := newFront(t, newEVM(t, 8453, partner(1, 10))), newFront(t, newEVM(t, 369, partner(1, 20)))
-	chains := endpoints(hub)
-	chains[8453] = []rpc.SecretURL{rpc.SecretURL(base.SecretURL())}
-	g := newRigWith(t, config, chains, patient)
-	g.wantFee(1, 20)
-	got, err := g.Lookup(context.Background(), 8453, idOf(wallet(1)))
+	base := newRegistry(t, 8453, time.Now)
+	base.list(partner(1, 10))
+	unlisted := newRegistry(t, 10, time.Now) // a chain without a registry
+	g := newRigWith(t, 1, config, patient, rpc.Config{
+		8453: {rpc.SecretURL(base.SecretURL())}, 10: {rpc.SecretURL(unlisted.SecretURL())},
+	})
+	g.wantFee(1, 25)
+	got, err := g.Lookup(t.Context(), 8453, idOf(wallet(1)))
 	if err != nil || got.FeeBPS != 10 {
 		t.Errorf("on 8453: got %+v, %v, want a fee of 10", got, err)
+	}
+	for _, id := range []chain.ID{10, 1, chain.PrivacyEthereum, 0, 1 << 63} {
+		_, err := g.Lookup(t.Context(), id, idOf(wallet(1)))
+		if e := fault.From(err); e.Code != fault.IntegratorUnverified || e.RetryAfter != time.Minute {
+			t.Errorf("chain %s: got %v, want %s", id, err, fault.IntegratorUnverified)
+		}
+	}
+	if got := unlisted.Count("eth_chainId"); got != 0 || g.count("asked") != 2 {
+		t.Errorf("%d calls of a chain without a registry, and %v", got, g.counts)
+	}
+
+	var want []Health
+	for _, id := range chain.PoolChains {
+		h := Health{Network: id, State: rpc.NoEndpoint}
+		if id == hub || id == 8453 {
+			h.State = rpc.Working
+			h.Endpoints = 1
+		}
+		want = append(want, h)
+	}
+	if got := g.Health(); !slices.Equal(got, want) {
+		t.Errorf("health %+v, want %+v", got, want)
 	}
 }
 
 func TestFeesAreBounded(t *testing.T) {
 	t.Parallel()
-	asleep := partner(5, 1001)
-	asleep.Active = false
-	front := newFront(t, newEVM(t, 369, partner(1, 0), partner(2, 1000), partner(3, 1001), partner(4, 65535), asleep))
-	g := newRig(t, front)
+	g := newRig(t, 1)
+	asleep := contracts.Integrator{Wallet: wallet(5), FeeBPS: 1001}
+	g.nodes[0].list(partner(1, 0), partner(2, 1000), partner(3, 1001), partner(4, 65535), asleep)
 	g.wantFee(1, 0)
 	g.wantFee(2, 1000)
-	if e := g.wantFault(3, fault.IntegratorFeeTooHigh); !strings.Contains(e.Message, "on chain 369 with a fee of 1001 basis points, and this service accepts 1000 at most") || e.RetryAfter != 0 {
+	e := g.wantFault(3, fault.IntegratorFeeTooHigh)
+	const says = "on chain 369 with a fee of 1001 basis points, and this service accepts 1000 at most"
+	if !strings.Contains(e.Message, says) || e.RetryAfter != 0 {
 		t.Errorf("got %+v", e)
 	}
 	g.wantFault(4, fault.IntegratorFeeTooHigh)
 	g.wantFault(5, fault.IntegratorInactive)
 
-	calls := front.Count("eth_call")
+	calls := g.calls()
 	g.wantFault(3, fault.IntegratorFeeTooHigh)
-	if got := front.Count("eth_call") - calls; got != 0 {
+	if got := g.calls() - calls; got != 0 {
 		t.Errorf("%d calls for a fee that was refused before, want 0: waiting does not lower it", got)
-	}
-	if got := g.Health()[2].State; got != rpc.Working {
-		t.Errorf("state is %s, want %s: the endpoint answered", got, rpc.Working)
 	}
 }
 
-// Callers that share a failure each get a fault of their own: lookup adds to
-// each, and the race detector watches.
-func TestConcurrentLookupsShareOneFailure(t *testing.T) {
+// Whatever an endpoint does wrong, there is no fee, nothing is remembered, and all is
+// well as soon as it does it right. Package rpc tests more ways in which a call fails.
+func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
-	front := newFront(t, newEVM(t, 369))
-	front.Instead("eth_call", node.Says("garbage"))
-	g := newRig(t, front)
+	words := func(wallet, fee, active string) http.HandlerFunc {
+		return node.Results(fmt.Sprintf(`"0x%064s%064s%064s"`, wallet, fee, active))
+	}
+	zeros := func(digits int) http.HandlerFunc { return node.Results(`"0x` + strings.Repeat("0", digits) + `"`) }
+	good := fmt.Sprintf("%x", wallet(1))
+	for name, test := range map[string]struct {
+		instead http.HandlerFunc
+		reason  rpc.Reason
+	}{
+		"internal error":       {node.Status(500), rpc.Refused},
+		"revert":               {node.RPCError(3), rpc.Reverted},
+		"garbage":              {node.Says("garbage"), rpc.Undecodable},
+		"no contract":          {zeros(0), rpc.Undecodable},
+		"two words":            {zeros(128), rpc.Undecodable},
+		"a byte short":         {zeros(190), rpc.Undecodable},
+		"four words":           {zeros(256), rpc.Undecodable},
+		"more than an address": {words("1"+good, "19", "1"), rpc.Undecodable},
+		"more than a uint16":   {words(good, "10000", "1"), rpc.Undecodable},
+		"more than a bool":     {words(good, "19", "2"), rpc.Undecodable},
+		"far more than a bool": {words(good, "19", "1"+strings.Repeat("0", 63)), rpc.Undecodable},
+		"another wallet":       {words(fmt.Sprintf("%x", wallet(3)), "19", "1"), rpc.Misconfigured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, 1)
+			g.nodes[0].Instead("eth_call", test.instead)
+			retry := time.Minute
+			if test.reason.RestsEndpoint() {
+				retry = time.Second
+			}
+			if e := g.wantUnverified(1, test.reason); e.RetryAfter != retry {
+				t.Errorf("retry after %v, want %v", e.RetryAfter, retry)
+			}
+			g.nodes[0].Instead("eth_call", nil)
+			g.pass(time.Second)
+			g.wantFee(1, 25)
+		})
+	}
+}
+
+// A fee is what two endpoints say, or two of three.
+func TestTwoWitnesses(t *testing.T) {
+	t.Parallel()
+	fee := func(bps uint16) func(*registry) {
+		return func(n *registry) { n.list(partner(1, bps)) }
+	}
+	lies := fee(900)
+	inactive := func(n *registry) { n.list(contracts.Integrator{Wallet: wallet(1), FeeBPS: 25}) }
+	unregistered := func(n *registry) { delete(n.listed, wallet(1)) }
+	down := func(n *registry) {
+		n.Instead(node.Batch, node.Status(502))
+		n.Instead("eth_call", node.Status(502))
+	}
+	old := func(n *registry) { n.age = time.Hour }
+	oldLies := func(n *registry) {
+		lies(n)
+		n.age = 24 * time.Hour
+	}
+	behind := func(n *registry) { n.age = 3 * time.Minute }
+	type change map[int]func(*registry) // by endpoint
+	const disagree = rpc.Disagree
+	for name, test := range map[string]struct {
+		nodes   int
+		change  change
+		want    uint16     // the fee; 0 for none
+		code    fault.Code // why there is none, or:
+		reason  rpc.Reason
+		differs int
+	}{
+		"both agree":                      {2, nil, 25, "", "", 0},
+		"the first lies":                  {2, change{0: lies}, 0, "", disagree, 1},
+		"the second lies":                 {2, change{1: lies}, 0, "", disagree, 1},
+		"one says inactive":               {2, change{0: inactive}, 0, "", disagree, 1},
+		"one says unregistered":           {2, change{1: unregistered}, 0, "", disagree, 1},
+		"both say unregistered":           {2, change{0: unregistered, 1: unregistered}, 0, fault.IntegratorUnregistered, "", 0},
+		"the first lies, of three":        {3, change{0: lies}, 25, "", "", 1},
+		"the second lies, of three":       {3, change{1: lies}, 25, "", "", 1},
+		"the third lies":                  {3, change{2: lies}, 25, "", "", 0},
+		"each says something else":        {3, change{0: lies, 1: fee(1)}, 0, "", disagree, 1},
+		"they differ, the third is down":  {3, change{0: lies, 2: down}, 0, "", disagree, 1},
+		"the first is down":               {2, change{0: down}, 25, "", "", 0},
+		"the second is down":              {2, change{1: down}, 25, "", "", 0},
+		"the first is down, of three":     {3, change{0: down, 2: lies}, 0, "", disagree, 1},
+		"both are down":                   {2, change{0: down, 1: down}, 0, "", rpc.Refused, 0},
+		"yesterday's node":                {2, change{0: oldLies}, 25, "", "", 0},
+		"yesterday's node is the second":  {2, change{1: oldLies}, 25, "", "", 0},
+		"yesterday's node, of three":      {3, change{0: oldLies}, 25, "", "", 0},
+		"a node that is just behind":      {2, change{0: behind}, 25, "", "", 0},
+		"both stand still":                {2, change{0: old, 1: old}, 0, "", rpc.Behind, 0},
+		"one endpoint is believed":        {1, change{0: lies}, 900, "", "", 0},
+		"one endpoint that stands still":  {1, change{0: old}, 25, "", "", 0},
+		"a fee above the cap, from both":  {2, change{0: fee(2000), 1: fee(2000)}, 0, fault.IntegratorFeeTooHigh, "", 0},
+		"a fee above the cap, from one":   {2, change{0: fee(2000)}, 0, "", disagree, 1},
+		"a fee above the cap, one of two": {3, change{1: fee(2000)}, 25, "", "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, test.nodes)
+			for i, f := range test.change {
+				f(g.nodes[i])
+			}
+			switch {
+			case test.want != 0:
+				g.wantFee(1, test.want)
+			case test.code != "":
+				g.wantFault(1, test.code)
+			default:
+				g.wantUnverified(1, test.reason)
+			}
+			logged := g.log.Count("disagree about an integrator")
+			if got := g.count("differ"); got != test.differs || logged != test.differs {
+				t.Errorf("endpoints differed %d times, and %d in the log, want %d", got, logged, test.differs)
+			}
+		})
+	}
+}
+
+// The second endpoint is waited for a moment, and then the first one's word counts.
+func TestSilentWitness(t *testing.T) {
+	t.Parallel()
+	for silent := range 2 {
+		t.Run(fmt.Sprint(silent+1), func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, 2)
+			g.nodes[silent].Instead(node.Batch, node.Hangs)
+			start := time.Now()
+			g.wantFee(1, 25)
+			if took := time.Since(start); took < secondWait || took > patient.Try/2 {
+				t.Errorf("it took %v, want a little more than %v", took, secondWait)
+			}
+		})
+	}
+}
+
+// What a look-up costs: first, once the chain is known, and from memory.
+func TestCallsOfALookup(t *testing.T) {
+	t.Parallel()
+	type cost struct{ calls, requests int }
+	for endpoints, costs := range map[int][3]cost{
+		1: {{2, 2}, {1, 1}, {0, 0}},
+		2: {{6, 4}, {4, 2}, {0, 0}},
+		3: {{6, 4}, {4, 2}, {0, 0}},
+	} {
+		g := newRig(t, endpoints)
+		for again, want := range costs {
+			g.wantFee(1, 25)
+			var got cost
+			for _, n := range g.nodes {
+				calls, requests := n.meter.Read()
+				got.calls += calls
+				got.requests += requests
+			}
+			if got != want {
+				t.Errorf("%d endpoints, time %d: got %+v, want %+v", endpoints, again+1, got, want)
+			}
+			if again == 0 {
+				g.pass(config.CacheTTL) // the answer has ended
+			}
+		}
+	}
+}
+
+// Of two failures the one that names a cause counts.
+func TestEither(t *testing.T) {
+	silent, late := &rpc.Failure{Reason: rpc.Disagree}, &rpc.Failure{Reason: rpc.Undecodable}
+	none := &rpc.Failure{Reason: rpc.Unconfigured}
+	for _, test := range []struct{ second, want *rpc.Failure }{{late, late}, {none, silent}, {nil, nil}} {
+		if _, got := either(reading{failure: silent}, reading{failure: test.second}); got != test.want {
+			t.Errorf("after %v, of %v: got %v, want %v", silent, test.second, got, test.want)
+		}
+	}
+}
+
+// The log says every ten minutes at most that endpoints differ.
+func TestDifferencesAreLoggedAtTimes(t *testing.T) {
+	var log bytes.Buffer
+	now := time.Unix(1_800_000_000, 0)
+	heard := 0
+	r := &Registry{Options: Options{
+		Hooks: Hooks{Differ: func(chain.ID) { heard++ }},
+		Log:   slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now },
+	}}
+	for _, step := range []struct {
+		after time.Duration
+		lines int
+	}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
+		now = now.Add(step.after)
+		r.differ(question{})
+		if got := strings.Count(log.String(), "disagree about an integrator"); got != step.lines {
+			t.Errorf("%d lines at %v, want %d", got, now, step.lines)
+		}
+	}
+	if heard != 4 {
+		t.Errorf("the hook heard of %d differences, want all 4", heard)
+	}
+}
+
+// Invented IDs evict no partner from the cache. With their lane full of calls that do not
+// end, one more is refused, and a partner whose registration has expired is asked for at
+// once.
+func TestInventedIDs(t *testing.T) {
+	t.Parallel()
+	limits := patient
+	limits.Calls = 2
+	limits.Waiting = 3
+	g := newRigWith(t, 1, Config{CacheSize: 2, CacheTTL: config.CacheTTL}, limits, nil)
+	registry := g.nodes[0]
+	g.wantFee(1, 25)
+	for n := range uint64(50) {
+		g.wantFault(100+n, fault.IntegratorUnregistered)
+	}
+	calls := g.calls()
+	g.wantFee(1, 25)
+	g.wantFault(149, fault.IntegratorUnregistered)
+	if got := g.calls() - calls; got != 0 {
+		t.Errorf("%d calls, want 0: the partner and the last invented ID are cached", got)
+	}
+
+	release := make(chan struct{})
+	registry.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		if id := idOf(wallet(1)); !bytes.Contains(body, []byte(hex.EncodeToString(id[:]))) {
+			<-release
+		}
+		registry.meter.ServeHTTP(w, r)
+	})
+	places := int(limits.Calls + limits.Waiting)
+	ended := make(chan error, places+1)
+	for n := range uint64(places + 1) {
+		go func() {
+			_, err := g.lookup(200 + n)
+			ended <- err
+		}()
+	}
+	if e := fault.From(<-ended); e.Code != fault.IntegratorUnverified || g.count(string(rpc.Busy)) != 1 {
+		t.Errorf("the invented ID without a place got %v", e)
+	}
+	calls = g.calls()
+	g.pass(config.CacheTTL)
+	g.wantFee(1, 25)
+	g.wantUnverified(300, rpc.Busy)
+	if got := g.calls() - calls; got > 1+int(limits.Calls) {
+		t.Errorf("%d calls, want at most %d for invented IDs and 1 for the partner", got, limits.Calls)
+	}
+	close(release)
+	for range places {
+		if e := fault.From(<-ended); e.Code != fault.IntegratorUnregistered {
+			t.Errorf("an invented ID that waited got %v, want %s", e, fault.IntegratorUnregistered)
+		}
+	}
+}
+
+// Callers that share a failure each get a fault of their own: lookup adds to each, and
+// the race detector watches.
+func TestSharedFailure(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 1)
+	g.nodes[0].Instead("eth_call", node.Says("garbage"))
 	var done sync.WaitGroup
 	for range 100 {
 		done.Go(func() {
@@ -158,134 +438,49 @@ func TestConcurrentLookupsShareOneFailure(t *testing.T) {
 	done.Wait()
 }
 
-func TestLookupEndsInTime(t *testing.T) {
+// A look-up ends with its caller and in bounded time; the chain is not blamed. A panic is
+// a look-up that had no answer.
+func TestLookupEnds(t *testing.T) {
 	t.Parallel()
-	front := newFront(t, newEVM(t, 369, partner(1, 25)))
-	asked, release := make(chan struct{}), make(chan struct{})
-	front.Instead("eth_call", func(http.ResponseWriter, *http.Request) {
-		close(asked)
-		<-release
-	})
-	g := newRig(t, front)
-	g.timeout = 50 * time.Millisecond
-	_, err := g.lookup(1)
-	<-asked
-	close(release)
-	if e := fault.From(err); e.Code != fault.IntegratorUnverified || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want %s because of %v", err, fault.IntegratorUnverified, context.DeadlineExceeded)
-	}
-}
-
-func TestGivingUpLeavesTheCallToOthers(t *testing.T) {
-	t.Parallel()
-	node := newEVM(t, 369, partner(1, 25))
-	front := newFront(t, node)
-	asked, release := make(chan struct{}), make(chan struct{})
-	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
-		close(asked)
-		<-release
-		node.ServeHTTP(w, r)
-	})
-	g := newRig(t, front)
-
-	ctx, giveUp := context.WithCancel(context.Background())
-	gaveUp := make(chan error)
-	go func() {
-		_, err := g.lookupIn(ctx, 1)
-		gaveUp <- err
-	}()
-	<-asked
-	patient := make(chan error)
-	go func() {
-		_, err := g.lookup(1)
-		patient <- err
-	}()
-	giveUp()
-	err := <-gaveUp
-	if e := fault.From(err); e.Code != fault.IntegratorUnverified || !errors.Is(err, context.Canceled) || e.RetryAfter != time.Second {
-		t.Errorf("who gave up got %v, retry after %v, want %s because of %v", err, e.RetryAfter, fault.IntegratorUnverified, context.Canceled)
-	}
-	close(release)
-	if err := <-patient; err != nil {
-		t.Errorf("who waited got %v", err)
-	}
-	g.wantFee(1, 25)
-	if got := front.Count("eth_call"); got != 1 {
-		t.Errorf("%d calls, want 1", got)
-	}
-	if len(g.failures()) != 0 {
-		t.Errorf("reported %v, want no failure of the chain", g.failures())
-	}
-}
-
-func TestUnconfiguredChain(t *testing.T) {
-	t.Parallel()
-	other := newFront(t, newEVM(t, 10))
-	g := newRigWith(t, config, rpc.Config{10: {rpc.SecretURL(other.SecretURL())}}, patient)
-	if e := g.wantUnverified(1, rpc.Unconfigured); e.RetryAfter != time.Minute {
-		t.Errorf("retry after %v, want a minute", e.RetryAfter)
-	}
-	if g.asked != 0 {
-		t.Errorf("hooks heard %d latencies of a chain that nobody was asked about", g.asked)
-	}
-	// Chains without a registry, real or invented, are no different, even if they
-	// have an endpoint.
-	for _, id := range []chain.ID{10, chain.PrivacyEthereum, 0, 1 << 63} {
-		_, err := g.Lookup(context.Background(), id, idOf(wallet(1)))
-		if fault.From(err).Code != fault.IntegratorUnverified {
-			t.Errorf("chain %s: got %v, want %s", id, err, fault.IntegratorUnverified)
-		}
-	}
-	if got := other.Count("eth_chainId"); got != 0 {
-		t.Errorf("%d calls of a chain without a registry, want 0", got)
-	}
-}
-
-func TestClose(t *testing.T) {
-	t.Parallel()
-	front := newFront(t, newEVM(t, 369, partner(1, 25)))
-	g := newRig(t, front)
-	g.wantFee(1, 25)
-
-	asked := make(chan struct{})
-	front.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
-		close(asked)
-		node.Hangs(w, r)
-	})
-	waiting := make(chan error)
-	go func() {
-		_, err := g.lookup(2)
-		waiting <- err
-	}()
-	<-asked
-	g.chains.Close()
-	var f *rpc.Failure
-	if err := <-waiting; !errors.As(err, &f) || f.Reason != rpc.Closed {
-		t.Errorf("the look-up under way got %v, want %s", err, rpc.Closed)
-	}
-	g.wantFee(1, 25) // still remembered
-	g.wantFault(3, fault.IntegratorUnverified)
-	if got := front.Count("eth_call"); got != 2 {
-		t.Errorf("%d calls, want none after the end", got)
-	}
-	if got := g.Health()[2]; got.State != rpc.Working || got.Resting != 0 {
-		t.Errorf("health %+v: the end was blamed on the endpoint", got)
-	}
-}
-
-// TestPanicEndsOneLookup: the look-up fails like one that had no answer, and the
-// process goes on.
-func TestPanicEndsOneLookup(t *testing.T) {
-	g := newRig(t, newFront(t, newEVM(t, 369, partner(1, 25))))
-	before := safego.Panics()
-	g.Hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") }
-	_, err := g.Lookup(t.Context(), 369, idOf(wallet(1)))
-	if e := fault.From(err); e.Code != fault.IntegratorUnverified || strings.Contains(e.Message, "a bug") {
-		t.Errorf("got %v, want the integrator unverified", err)
-	} else if !strings.Contains(e.Message, "could not be verified on chain 369") || e.RetryAfter != time.Minute {
-		t.Errorf("got %q, again in %v, of a caller that did not give up", e.Message, e.RetryAfter)
-	}
-	if got := safego.Panics() - before; got != 1 {
-		t.Errorf("%d panics were counted, want one", got)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, test := range map[string]struct {
+		ctx    context.Context
+		change func(*rig)
+		cause  error
+		retry  time.Duration
+	}{
+		"the caller left": {gone, func(*rig) {}, context.Canceled, time.Second},
+		"out of time": {
+			t.Context(), func(g *rig) { g.timeout = 50 * time.Millisecond }, context.DeadlineExceeded, time.Second,
+		},
+		"panic": {
+			t.Context(), func(g *rig) { g.Hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") } },
+			nil, time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newRig(t, 1)
+			release := make(chan struct{})
+			if test.cause != nil {
+				g.nodes[0].Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+					<-release
+					g.nodes[0].meter.ServeHTTP(w, r)
+				})
+			}
+			test.change(g)
+			_, err := g.lookupIn(test.ctx, 1)
+			close(release)
+			e := fault.From(err)
+			if e.Code != fault.IntegratorUnverified || e.RetryAfter != test.retry || strings.Contains(e.Message, "a bug") ||
+				test.cause != nil && !errors.Is(err, test.cause) {
+				t.Errorf("got %v, retry after %v", err, e.RetryAfter)
+			}
+			for _, reason := range rpc.Reasons() {
+				if test.cause != nil && g.count(string(reason)) > 0 {
+					t.Errorf("hooks heard of the failure %s, want none of the chain", reason)
+				}
+			}
+		})
 	}
 }

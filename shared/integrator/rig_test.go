@@ -2,16 +2,21 @@ package integrator
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
+	"math/big"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -19,25 +24,87 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// newFront is an RPC endpoint of a chain that can be made to misbehave.
-func newFront(t testing.TB, chain http.Handler) *node.Front { return node.NewFront(t, chain) }
+// hub is the chain of most tests. cmd/devnet looks integrators up on real chains.
+const hub chain.ID = 369
 
-// rig is a Registry with a clock that the test moves, and with everything it
-// tells the outside recorded. A secret in any of that fails the test.
+var deployment = chain.Reference()
+
+// wallet numbers wallets, and so integrators, for tests.
+func wallet(n uint64) common.Address {
+	return common.BigToAddress(new(big.Int).SetUint64(0xa11ce<<32 | n))
+}
+
+func partner(n uint64, fee uint16) contracts.Integrator {
+	return contracts.Integrator{Wallet: wallet(n), FeeBPS: fee, Active: true}
+}
+
+// registry is a node with a registry contract.
+type registry struct {
+	*node.Front
+	meter   *node.Meter
+	network chain.ID
+
+	mu     sync.Mutex
+	listed map[common.Address]contracts.Integrator
+	age    time.Duration // of its latest block
+	now    func() time.Time
+}
+
+func newRegistry(t testing.TB, network chain.ID, now func() time.Time) *registry {
+	n := &registry{network: network, now: now, listed: make(map[common.Address]contracts.Integrator)}
+	n.meter = &node.Meter{Node: node.Answers(n.answer)}
+	n.Front = node.NewFront(t, n.meter)
+	return n
+}
+
+// list changes the integrators that the contract knows.
+func (n *registry) list(integrators ...contracts.Integrator) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, i := range integrators {
+		n.listed[i.Wallet] = i
+	}
+}
+
+func (n *registry) answer(c node.Call) any {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch c.Method {
+	case "eth_chainId":
+		return hexutil.Uint64(n.network)
+	case "eth_getBlockByNumber":
+		at := n.now().Add(-n.age).Unix()
+		return map[string]any{"number": "0x7", "hash": common.Hash{7}, "timestamp": hexutil.Uint64(at)}
+	case "eth_call":
+		var message struct {
+			To   common.Address
+			Data hexutil.Bytes
+		}
+		_ = json.Unmarshal(c.Params[0], &message)
+		method := contracts.RegistryABI.Methods["getIntegrator"]
+		question, err := method.Inputs.Unpack(message.Data[4:])
+		if err != nil || [4]byte(message.Data) != [4]byte(method.ID) || message.To != deployment.Registry(n.network).Address {
+			return node.Error{Code: 3, Message: "execution reverted"}
+		}
+		id := question[0].([32]byte)
+		i := n.listed[common.BytesToAddress(id[:])]
+		output, _ := method.Outputs.Pack(i.Wallet, i.FeeBPS, i.Active)
+		return hexutil.Bytes(output)
+	}
+	return node.Error{Code: -32601, Message: "no such method"}
+}
+
+// rig is a Registry with a clock that the test moves, and with everything it tells
+// the outside recorded. A secret in any of that fails the test.
 type rig struct {
 	*Registry
-	chains *rpc.Client
-	t      testing.TB
+	t     testing.TB
+	nodes []*registry // of the hub, with integrator 1 at 25 basis points
+	log   journal.Journal
 
-	mu      sync.Mutex
-	time    time.Time
-	hits    int
-	misses  int
-	asked   int // how often latency was reported
-	failed  map[rpc.Reason]int
-	differs int // how often endpoints told different things
-	logged  journal.Journal
-	secrets []string
+	mu     sync.Mutex
+	time   time.Time
+	counts map[string]int // of hooks, and of failures by their reason
 }
 
 // patient has no deadline that a slow machine could meet.
@@ -47,97 +114,91 @@ const validity = time.Minute
 
 var config = Config{CacheSize: 64, CacheTTL: 30 * time.Second}
 
-// endpoints are these of chain 369.
-func endpoints(fronts ...*node.Front) rpc.Config {
-	cfg := make(rpc.Config)
-	for _, f := range fronts {
-		cfg[369] = append(cfg[369], rpc.SecretURL(f.SecretURL()))
-	}
-	return cfg
-}
+// newRig reads the registry of the hub through so many endpoints.
+func newRig(t testing.TB, endpoints int) *rig { return newRigWith(t, endpoints, config, patient, nil) }
 
-// newRig reads the registry of chain 369 through these endpoints.
-func newRig(t testing.TB, fronts ...*node.Front) *rig {
-	return newRigWith(t, config, endpoints(fronts...), patient)
-}
-
-func newRigWith(t testing.TB, cfg Config, chains rpc.Config, l rpc.Limits) *rig {
+// newRigWith also reads the registries of other chains.
+func newRigWith(t testing.TB, endpoints int, cfg Config, limits rpc.Limits, others rpc.Config) *rig {
 	t.Helper()
-	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), failed: make(map[rpc.Reason]int), secrets: []string{node.Secret}}
-	for _, u := range chains[369] {
-		_, host, _ := strings.Cut(string(u), "@")
-		host, _, _ = strings.Cut(host, "/")
-		g.secrets = append(g.secrets, host)
+	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), counts: make(map[string]int)}
+	chains := maps.Clone(others)
+	if chains == nil {
+		chains = make(rpc.Config)
 	}
-	var err error
-	log := slog.New(slog.NewJSONHandler(&g.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	g.chains, err = rpc.New(chains, rpc.Options{
-		Log:    log,
-		Now:    g.now,
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: l, rpc.Unverified: l},
+	for range endpoints {
+		n := newRegistry(t, hub, g.now)
+		n.list(partner(1, 25))
+		g.nodes = append(g.nodes, n)
+		chains[hub] = append(chains[hub], rpc.SecretURL(n.SecretURL()))
+	}
+	log := slog.New(slog.NewJSONHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	client, err := rpc.New(chains, rpc.Options{
+		Log: log, Now: g.now, Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Registry, err = New(cfg, deployment, g.chains, Options{
-		Now: g.now, Validity: validity, Log: log,
-		Hooks: Hooks{
-			Hit:     func(chain.ID) { g.note(func() { g.hits++ }) },
-			Miss:    func(chain.ID) { g.note(func() { g.misses++ }) },
-			Failure: func(_ chain.ID, reason rpc.Reason) { g.note(func() { g.failed[reason]++ }) },
-			Latency: func(chain.ID, time.Duration) { g.note(func() { g.asked++ }) },
-			Differ:  func(chain.ID) { g.note(func() { g.differs++ }) },
-		},
-	})
-	if err != nil {
+	counts := func(what string) func(chain.ID) { return func(chain.ID) { g.add(what) } }
+	hooks := Hooks{
+		Hit: counts("hit"), Miss: counts("miss"), Differ: counts("differ"),
+		Failure: func(_ chain.ID, reason rpc.Reason) { g.add(string(reason)) },
+		Latency: func(chain.ID, time.Duration) { g.add("asked") },
+	}
+	opts := Options{Now: g.now, Validity: validity, Log: log, Hooks: hooks}
+	if g.Registry, err = New(cfg, deployment, client, opts); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		g.chains.Close()
-		g.hush("the log", g.log())
+		client.Close()
+		g.hush("the log", g.log.String())
 		g.hush("the health report", fmt.Sprintf("%+v", g.Health()))
 	})
 	return g
 }
 
-func (g *rig) note(f func()) {
+func (g *rig) add(what string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	f()
+	g.counts[what]++
 }
 
-func (g *rig) log() string { return g.logged.String() }
-
-func (g *rig) now() (now time.Time) {
-	g.note(func() { now = g.time })
-	return now
+func (g *rig) count(what string) int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.counts[what]
 }
 
-func (g *rig) pass(d time.Duration) { g.note(func() { g.time = g.time.Add(d) }) }
-
-func (g *rig) failures() (counts map[rpc.Reason]int) {
-	g.note(func() { counts = maps.Clone(g.failed) })
-	return counts
+func (g *rig) now() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.time
 }
+
+func (g *rig) pass(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.time = g.time.Add(d)
+}
+
+// calls is how often the first node was asked for an integrator.
+func (g *rig) calls() int { return g.nodes[0].Count("eth_call") }
 
 // hush fails the test when text gives an endpoint away.
 func (g *rig) hush(where, text string) {
 	g.t.Helper()
-	for _, s := range g.secrets {
-		if strings.Contains(text, s) {
-			g.t.Errorf("%s tells %q: %s", where, s, text)
+	for _, secret := range []string{node.Secret, "127.0.0.1"} {
+		if strings.Contains(text, secret) {
+			g.t.Errorf("%s tells %q: %s", where, secret, text)
 		}
 	}
 }
 
-// lookup asks for a wallet on chain 369.
-func (g *rig) lookup(n uint64) (Partner, error) {
-	return g.lookupIn(context.Background(), n)
-}
+// lookup asks for a wallet on the hub.
+func (g *rig) lookup(n uint64) (Partner, error) { return g.lookupIn(context.Background(), n) }
 
 func (g *rig) lookupIn(ctx context.Context, n uint64) (Partner, error) {
 	g.t.Helper()
-	p, err := g.Lookup(ctx, 369, idOf(wallet(n)))
+	p, err := g.Lookup(ctx, hub, idOf(wallet(n)))
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		g.hush("the error", e.Error())
 	}
@@ -155,12 +216,13 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	if err != nil {
 		g.t.Fatalf("integrator %d: %v", n, err)
 	}
-	if now := g.now(); got.CheckedAt.After(now) || !got.CheckedAt.Add(g.ttl).After(now) || got.GoodUntil.Sub(got.CheckedAt) != g.ttl+validity/2 {
+	now := g.now()
+	isFresh := !got.CheckedAt.After(now) && got.CheckedAt.Add(g.ttl).After(now)
+	if !isFresh || got.GoodUntil.Sub(got.CheckedAt) != g.ttl+validity/2 {
 		g.t.Fatalf("integrator %d: checked at %v and good until %v; it is %v", n, got.CheckedAt, got.GoodUntil, now)
 	}
-	want := Partner{ID: idOf(wallet(n)), Wallet: chain.NewAddress(wallet(n)), FeeBPS: fee, CheckedAt: got.CheckedAt, GoodUntil: got.GoodUntil}
-	if got != want {
-		g.t.Fatalf("integrator %d: got %+v, want %+v", n, got, want)
+	if got.ID != idOf(wallet(n)) || got.Wallet.Address != wallet(n) || got.FeeBPS != fee {
+		g.t.Fatalf("integrator %d: got %+v, want a fee of %d", n, got, fee)
 	}
 }
 
@@ -168,32 +230,26 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 func (g *rig) wantFault(n uint64, code fault.Code) *fault.Error {
 	g.t.Helper()
 	got, err := g.lookup(n)
-	if err == nil {
-		g.t.Fatalf("integrator %d: got %+v, want %s", n, got, code)
+	if err == nil || fault.From(err).Code != code || got != (Partner{}) {
+		g.t.Fatalf("integrator %d: got %+v, %v, want %s", n, got, err, code)
 	}
 	e := fault.From(err)
-	if e.Code != code {
-		g.t.Fatalf("integrator %d: got %v, want %s", n, err, code)
-	}
-	if (got != Partner{}) {
-		g.t.Errorf("integrator %d: got %+v beside %v", n, got, err)
-	}
 	if code == fault.IntegratorUnverified && e.RetryAfter < time.Second {
 		g.t.Errorf("integrator %d: retry after %v, want at least a second", n, e.RetryAfter)
 	}
 	return e
 }
 
-// wantUnverified wants a look-up to have failed for that reason.
+// wantUnverified wants a look-up to fail for that reason.
 func (g *rig) wantUnverified(n uint64, reason rpc.Reason) *fault.Error {
 	g.t.Helper()
-	before := g.failures()[reason]
+	before := g.count(string(reason))
 	e := g.wantFault(n, fault.IntegratorUnverified)
 	var f *rpc.Failure
 	if !errors.As(e, &f) || f.Reason != reason {
 		g.t.Fatalf("integrator %d: got %v, want the reason %s", n, e, reason)
 	}
-	if after := g.failures()[reason]; after != before+1 {
+	if after := g.count(string(reason)); after != before+1 {
 		g.t.Errorf("integrator %d: %d failures for %s reported, want 1", n, after-before, reason)
 	}
 	return e

@@ -2,46 +2,35 @@
 // fields, repeated keys and wrong types all at once, each with its line, column
 // and path, so that an operator can correct a file in one go.
 //
-// Whatever is at the path, reading it ends at once and takes little memory: only
-// a regular file of a bounded size is read, with a bounded number of values, and
-// only the first problems are kept.
+// Whatever is at the path, reading it ends at once and takes bounded memory: only a
+// regular file of a bounded size is read, and only the first problems are kept.
 package jsonfile
 
 import (
 	"bytes"
 	"cmp"
-	"context"
-	"crypto/sha256"
 	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"log/slog"
 	"math"
 	"os"
 	"reflect"
 	"regexp"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
 
 	"github.com/quotegate/quotegate/shared/humanize"
-	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
 	// MaxSize is how large a file may be that has no reason to be larger.
 	MaxSize = 1 << 20
 
-	// No configuration needs as much.
-	maxDepth    = 32
-	maxValues   = 120_000
-	maxProblems = 100
+	maxProblems = 100 // more than a person reads
 )
 
 // Load reads a file of at most size bytes and parses it. The error names the file.
@@ -68,12 +57,8 @@ func read(path string, size int64) ([]byte, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case info.IsDir():
-		return nil, fmt.Errorf("%s is a directory, not a file", path)
-	case info.Mode()&fs.ModeNamedPipe != 0:
-		return nil, fmt.Errorf("%s is a pipe, not a file", path)
 	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is a device or a socket, not a file", path)
+		return nil, fmt.Errorf("%s is not a regular file", path)
 	}
 	data := bytes.NewBuffer(make([]byte, 0, min(info.Size(), size)+bytes.MinRead))
 	n, err := data.ReadFrom(io.LimitReader(f, size+1))
@@ -82,98 +67,6 @@ func read(path string, size int64) ([]byte, error) {
 	}
 	return data.Bytes(), err
 }
-
-// PollEvery is how often Run looks at the file.
-const PollEvery = 5 * time.Second
-
-// Watch reads a file again whenever it has changed. While the file is gone or bad,
-// what was read before stays in use, and the log says so once. Set the fields, call
-// Start, and then Run.
-type Watch[T any] struct {
-	Path  string // empty: there is no file
-	Size  int64  // the most bytes that it may have
-	What  string // names the file in the log
-	Parse func([]byte) (T, error)
-	Use   func(T) error // takes a changed value into use, or says why not
-	Log   *slog.Logger
-	Now   func() time.Time
-
-	mu      sync.Mutex        // one look at a time
-	seen    [sha256.Size]byte // the text at the last look, or the error
-	inUse   [sha256.Size]byte // the text in use
-	refused atomic.Pointer[Refusal]
-}
-
-// Refusal is why a file is not in use.
-type Refusal struct {
-	At     time.Time `json:"at"`
-	Faults []string  `json:"faults"`
-}
-
-// Start reads the file for the first time. The error lists all its faults.
-func (w *Watch[T]) Start() (T, error) {
-	return Load(w.Path, w.Size, func(data []byte) (T, error) {
-		w.inUse = sha256.Sum256(data)
-		w.seen = w.inUse
-		return w.Parse(data)
-	})
-}
-
-// Run looks at the file every few seconds until the context ends.
-func (w *Watch[T]) Run(ctx context.Context) {
-	safego.Every(ctx, PollEvery, w.Log, "polling the "+w.What, func() { w.Poll(false) })
-}
-
-// Poll reads the file if it has changed. On demand, it also logs that it has not.
-func (w *Watch[T]) Poll(onDemand bool) {
-	if w.Path == "" {
-		return
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	data, err := read(w.Path, w.Size)
-	found := sha256.Sum256(data)
-	if err != nil {
-		found = sha256.Sum256([]byte(err.Error()))
-	}
-	if found == w.seen && !onDemand {
-		return
-	}
-	w.seen = found
-	if err == nil && found == w.inUse {
-		w.refused.Store(nil)
-		w.Log.Info("the "+w.What+" is valid and in use", "file", w.Path)
-		return
-	}
-	if err == nil {
-		err = w.use(data)
-	}
-	if err == nil {
-		w.inUse = found
-		if w.refused.Swap(nil) != nil {
-			w.Log.Info("the "+w.What+" is valid again", "file", w.Path)
-		}
-		return
-	}
-	what := w.What + " refused"
-	if errors.Is(err, fs.ErrNotExist) {
-		what = "the " + w.What + " is gone"
-	}
-	faults := strings.Split(err.Error(), "\n")
-	w.Log.Error(what+"; the last valid one stays in use", "file", w.Path, "faults", faults)
-	w.refused.Store(&Refusal{w.Now().UTC(), faults})
-}
-
-func (w *Watch[T]) use(data []byte) error {
-	value, err := w.Parse(data)
-	if err != nil {
-		return err
-	}
-	return w.Use(value)
-}
-
-// Refused is why the file is not what is in use. It is nil if it is.
-func (w *Watch[T]) Refused() *Refusal { return w.refused.Load() }
 
 // Decode fills into, a pointer to a struct, from one JSON value, and returns the
 // problems, to which a caller may add its own. What has a problem stays zero. For a
@@ -197,8 +90,7 @@ func Decode(data []byte, into any) *Problems {
 	return problems
 }
 
-// Problems are what is wrong with a file: the first of each place, and only so many
-// as a person reads.
+// Problems are what is wrong with a file: the first of each place, and maxProblems at most.
 type Problems struct {
 	all    []problem
 	more   bool
@@ -281,8 +173,6 @@ type walker struct {
 	data     []byte
 	dec      *json.Decoder
 	reached  int // where the key or value begins that is read
-	depth    int
-	values   int
 	problems *Problems
 	sought   map[string]string // places whose lines are to be filled in, nil for none
 }
@@ -312,15 +202,7 @@ func (w *walker) value(path string, v reflect.Value) error {
 	if _, ok := w.sought[path]; ok {
 		w.sought[path] = w.place().String()
 	}
-	w.depth++
-	defer func() { w.depth-- }()
-	w.values++
-	switch {
-	case w.depth > maxDepth:
-		return fmt.Errorf("%snested too deeply", w.place())
-	case w.values > maxValues:
-		return fmt.Errorf("%smore than %s values", w.place(), humanize.Number(maxValues))
-	case len(w.problems.all) == maxProblems:
+	if len(w.problems.all) == maxProblems {
 		return errors.New("too many problems; further ones are not listed") // ends the list with "and more"
 	}
 	first := w.data[w.reached]

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/big"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -69,10 +70,7 @@ func TestDetailsOfEveryPair(t *testing.T) {
 	w := &wallet{}
 	engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}, Accounts: w, TTL: time.Minute, Now: func() time.Time { return noon }})
 	for _, p := range chain.Pairs() {
-		q, err := engine.Quote(t.Context(), detailed(t, &p))
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := mustQuote(t, engine, detailed(t, &p))
 		got := q.Details
 		if p.Src.Private() {
 			if got.Transactions != nil {
@@ -104,15 +102,10 @@ func TestDetailsOfEveryPair(t *testing.T) {
 // TestDetailsNameTheRegistry where the integrator was found: that of the chain that pays.
 func TestDetailsNameTheRegistry(t *testing.T) {
 	d := chain.Reference()
-	engine := quote.NewEngine(quote.Parts{
-		Deployment: d, IssuerFees: &fees{}, Integrators: &registry{}, Accounts: &wallet{}, TTL: time.Minute,
-	})
+	parts := quote.Parts{Deployment: d, IssuerFees: &fees{}, Integrators: &registry{}, Accounts: &wallet{}, TTL: time.Minute}
 	req := detailed(t, findPair(t, 1, "USDC", 369, "USDC"))
 	req.Integrator = integrator.ID{12: 0xfb, 31: 7}
-	q, err := engine.Quote(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := mustQuote(t, quote.NewEngine(parts), req)
 	if got := q.Details.Registry; got != d.Registry(369) || got == (chain.Address{}) {
 		t.Errorf("got the registry %s, want %s", got, d.Registry(369))
 	}
@@ -198,14 +191,8 @@ func TestTransactionsFitTheAllowance(t *testing.T) {
 				t.Errorf("%s: %s goes to %s with value %s", name, what, tx.To, tx.Value.Dec())
 			}
 		}
-		if len(got) != len(tt.want) {
+		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %v, want %v", name, got, tt.want)
-			continue
-		}
-		for i := range got {
-			if got[i] != tt.want[i] {
-				t.Errorf("%s: got %v, want %v", name, got, tt.want)
-			}
 		}
 		d := q.Details
 		if (d.Checks != nil) != (tt.checked && tt.err == nil) || (d.Unchecked != "") != (tt.err != nil) {
@@ -249,10 +236,7 @@ func TestValidity(t *testing.T) {
 			if tt.named {
 				req.Integrator = partner
 			}
-			q, err := engine.Quote(t.Context(), req)
-			if err != nil {
-				t.Fatal(err)
-			}
+			q := mustQuote(t, engine, req)
 			got := q.Details
 			if got.ValidFor != tt.want || !got.ValidUntil.Equal(noon.Add(time.Duration(tt.want)*time.Second)) {
 				t.Errorf("%s: at %v valid for %d s until %s, want %d s", name, clock, got.ValidFor, got.ValidUntil, tt.want)
@@ -274,10 +258,7 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 		engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}, Accounts: w, TTL: time.Minute})
 		req := detailed(t, p)
 		req.From, req.Simulate = &alice, true
-		q, err := engine.Quote(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := mustQuote(t, engine, req)
 		return q
 	}
 	two := account.Simulation{BlockNumber: 7, Calls: []account.Result{{GasUsed: 30_000, GasLimit: 40_000}, {GasUsed: 40_000, GasLimit: 60_000}}, HasLogs: true, GasPrice: *uint256.NewInt(3)}
@@ -347,10 +328,7 @@ func TestEventsOfPoolsNobodyKnows(t *testing.T) {
 	for source, judged := range map[chain.ID]bool{1: false, 137: true} {
 		req := detailed(t, findPair(t, source, "USDC", 369, "USDC"))
 		req.From, req.Simulate = &alice, true
-		q, err := engine.Quote(t.Context(), req)
-		if err != nil {
-			t.Fatal(err)
-		}
+		q := mustQuote(t, engine, req)
 		if got := q.Details.Simulation.Event; (got != nil) != judged {
 			t.Errorf("from chain %d: got the event %v, want it judged: %t", source, got, judged)
 		}
@@ -361,10 +339,7 @@ func TestEventsOfPoolsNobodyKnows(t *testing.T) {
 // calldata.
 func TestDetailsTellTheBytes(t *testing.T) {
 	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: &fees{}, TTL: time.Minute})
-	q, err := engine.Quote(t.Context(), detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := mustQuote(t, engine, detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
 	const word = 32
 	maxFee := new(uint256.Int).SetBytes(q.Calldata[4+5*word : 4+6*word])
 	if got := q.Details.IssuerFee.MaxFee; !got.Eq(maxFee) || maxFee.Uint64() != 1926 { // ceil(ceil(12345678 × 1.3 / 10000) × 1.2)

@@ -106,7 +106,7 @@ type Integrators interface {
 	Lookup(ctx context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error)
 }
 
-// Accounts reads what somebody has on a network, and tries what somebody would send.
+// Accounts reads the balances of an account and simulates its transactions.
 // The text of an error is for the client to read.
 type Accounts interface {
 	Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (account.Holding, error)

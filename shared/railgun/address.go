@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"filippo.io/edwards25519"
-	"filippo.io/edwards25519/field"
 	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
 
 	"github.com/quotegate/quotegate/shared/fault"
@@ -85,7 +84,7 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, refuse("viewing public key is not a point of the curve")
 	}
 	// Some engines accept other encodings of a point and some do not.
-	if !canonical(a.viewing) {
+	if !bytes.Equal(a.point.Bytes(), a.viewing[:]) {
 		return Address{}, refuse("viewing public key is not in its canonical form")
 	}
 	// Such a point has at most eight multiples, so anyone could guess the shared
@@ -95,21 +94,6 @@ func ParseAddress(text string) (Address, error) {
 		return Address{}, refuse("viewing public key has a small order, so that anyone could read the note")
 	}
 	return a, nil
-}
-
-// canonical reports whether point is the encoding that Bytes would return: y is
-// below the prime, and x is not both zero and negative. Calling Bytes would cost
-// an inversion.
-func canonical(point [32]byte) bool {
-	y, err := new(field.Element).SetBytes(point[:]) // ignores the sign of x
-	if err != nil {
-		return false
-	}
-	negative := point[31]>>7 == 1
-	point[31] &= 0x7f
-	one := new(field.Element).One()
-	xIsZero := y.Equal(one) == 1 || y.Equal(new(field.Element).Negate(one)) == 1
-	return bytes.Equal(y.Bytes(), point[:]) && !(negative && xIsZero)
 }
 
 func refuse(format string, args ...any) error {

@@ -84,12 +84,6 @@ func TestNewNoteIsFreshAndArrives(t *testing.T) {
 	}
 }
 
-func TestNewNoteRefusesTheZeroAddress(t *testing.T) {
-	if n, err := NewNote(Address{}); err == nil || n != (Note{}) {
-		t.Errorf("got %x, %v, want an error and no note", n, err)
-	}
-}
-
 func TestCheckNoticesEveryBitItVouchesFor(t *testing.T) {
 	v := loadVectors(t).Valid[0]
 	to := mustParse(t, v.Address)
@@ -139,25 +133,22 @@ func TestNoNoteLeavesWithABrokenHash(t *testing.T) {
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestNotesThatAreRefused(t *testing.T) {
 	v := loadVectors(t).Valid
-	t.Run("the note of another", func(t *testing.T) {
-		if random, err := Open([32]byte(v[1].ViewingKey), v[0].note()); err == nil {
-			t.Errorf("got %x, want an error", random)
+	noPoint := v[0].note()
+	noPoint.ShieldKey = [32]byte{2}
+	if random, err := Open([32]byte(v[0].ViewingKey), noPoint); err == nil {
+		t.Errorf("a shield key that is no point: got %x", random)
+	}
+	if random, err := Open([32]byte(v[1].ViewingKey), v[0].note()); err == nil {
+		t.Errorf("the note of another: got %x", random)
+	}
+	for _, size := range []int{0, 159, 161} {
+		if n, err := ParseNote(make([]byte, size)); err == nil {
+			t.Errorf("got %x of %d bytes, want an error", n, size)
 		}
-	})
-	t.Run("a shield key that is no point", func(t *testing.T) {
-		n := v[0].note()
-		n.ShieldKey = [32]byte{2}
-		if random, err := Open([32]byte(v[0].ViewingKey), n); err == nil {
-			t.Errorf("got %x, want an error", random)
-		}
-	})
-	t.Run("a note of another length", func(t *testing.T) {
-		for _, size := range []int{0, 159, 161} {
-			if n, err := ParseNote(make([]byte, size)); err == nil {
-				t.Errorf("got %x of %d bytes, want an error", n, size)
-			}
-		}
-	})
+	}
+	if n, err := NewNote(Address{}); err == nil || n != (Note{}) {
+		t.Errorf("the zero address: got %x, %v, want an error and no note", n, err)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,37 +16,30 @@ import (
 
 func TestReadConfig(t *testing.T) {
 	environment := map[string]string{"RPC_URLS_69696969": "https://no.chain", "RPC_URLS_2": "https://no.chain"}
+	const format = "https://a.example/%[1]s, http://user:key@b.example:8545/%[1]s?key=x"
 	for _, n := range chain.Networks() {
-		environment["RPC_URLS_"+n.ID.String()] = fmt.Sprintf("https://a.example/%s, http://user:key@b.example:8545/%s?key=x", n.ID, n.ID)
+		environment["RPC_URLS_"+n.ID.String()] = fmt.Sprintf(format, n.ID)
 	}
-	lookup := func(key string) (string, bool) { v, ok := environment[key]; return v, ok }
-	cfg := ReadConfig(lookup)
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	if len(cfg) != 21 {
-		t.Errorf("there are endpoints for %d chains, want 21", len(cfg))
-	}
-	for id, got := range cfg {
-		want := []SecretURL{SecretURL("https://a.example/" + id.String()), SecretURL(fmt.Sprintf("http://user:key@b.example:8545/%s?key=x", id))}
-		if !slices.Equal(got, want) {
-			t.Errorf("chain %s has %d URLs that are not its own", id, len(got))
-		}
-	}
+	environment["RPC_URLS_10"] = ""
+	cfg := ReadConfig(func(key string) (string, bool) {
+		value, ok := environment[key]
+		return value, ok
+	})
 	c, err := New(cfg, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	for _, n := range chain.Networks() {
-		if got, want := c.Health(n.ID, ordinary...), (Health{Network: n.ID, State: Unused, Endpoints: 2}); got != want {
-			t.Errorf("health %+v, want %+v", got, want)
-		}
+	if len(cfg) != len(chain.Networks())-1 {
+		t.Errorf("there are endpoints for %d chains, want all but one", len(cfg))
 	}
-
-	environment = map[string]string{"RPC_URLS_1": ""}
-	if cfg := ReadConfig(lookup); len(cfg) != 0 {
-		t.Errorf("got endpoints of %d chains from an empty environment", len(cfg))
+	for id, urls := range cfg {
+		if got := string(urls[0] + ", " + urls[1]); len(urls) != 2 || got != fmt.Sprintf(format, id) {
+			t.Errorf("chain %s has %d URLs that are not its own", id, len(urls))
+		}
+		if got := c.Health(id, ordinary...); got != (Health{Network: id, State: Unused, Endpoints: 2}) {
+			t.Errorf("health %+v", got)
+		}
 	}
 }
 
@@ -107,7 +99,8 @@ func TestSameEndpoint(t *testing.T) {
 			got = "same"
 		} else if warnings := cfg.Warnings(); len(warnings) > 0 {
 			got = "warning"
-			if strings.Contains(warnings[0], "example") || !strings.Contains(warnings[0], "chain 1: endpoints 1 and 2 are on one host") {
+			const says = "chain 1: endpoints 1 and 2 are on one host"
+			if strings.Contains(warnings[0], "example") || !strings.Contains(warnings[0], says) {
 				t.Errorf("got the warning %q", warnings[0])
 			}
 		}
@@ -129,41 +122,37 @@ func TestConfigHidesURLs(t *testing.T) {
 	if err := json.NewEncoder(&out).Encode(cfg); err != nil {
 		t.Fatal(err)
 	}
+	text := out.String()
 	hexed := fmt.Sprintf("%x", secret)
-	if text := out.String(); strings.Contains(text, secret) || strings.Contains(text, hexed) || strings.Count(text, hidden) < 20 {
+	if strings.Contains(text, secret) || strings.Contains(text, hexed) || strings.Count(text, hidden) < 20 {
 		t.Errorf("printed %s", text)
 	}
 }
 
 func TestConfigFile(t *testing.T) {
 	env := Config{1: {"https://one.example"}}
-	write := func(text string) string {
-		path := filepath.Join(t.TempDir(), "endpoints.json")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return path
-	}
-	got, err := env.With(write(`{"endpoints": {"137": ["https://a.example/S3CRET", "https://b.example"]}}`))
+	got, err := env.with([]byte(`{"endpoints": {"137": ["https://a.example/S3CRET", "https://b.example"]}}`))
 	want := Config{1: {"https://one.example"}, 137: {"https://a.example/S3CRET", "https://b.example"}}
 	if err != nil || !got.Equal(want) || got.Equal(env) || len(env) != 1 {
 		t.Errorf("got %d chains (%v), want 1 and 137, and the first ones as they were", len(got), err)
 	}
+	const url = "https://S3CRET.example"
 	for text, says := range map[string]string{
-		`{"endpoints": {"1": ["https://S3CRET.example"]}}`:        `endpoints["1"]: RPC_URLS_1 has endpoints of this chain too`,
-		`{"endpoints": {"2": ["https://S3CRET.example"]}}`:        `endpoints["2"]: not a supported chain`,
-		`{"endpoints": {"69696969": ["https://S3CRET.example"]}}`: `endpoints["69696969"]: not a supported chain`,
-		`{"endpoints": {"10": ["ftp://S3CRET.example"]}}`:         `endpoints["10"]: entry 1 does not begin with http`,
-		`{"endpoints": {"10": "https://S3CRET.example"}}`:         "endpoints",
-		`{"endpoint": {}}`: "endpoint: unknown field",
-		`{"endpoints": {"10": ["https://S3CRET.example", "S3CRET"]}, "x": 1}`: "x: unknown field",
+		`{"endpoints": {"1": ["` + url + `"]}}`:                    `endpoints["1"]: RPC_URLS_1 has endpoints of this chain too`,
+		`{"endpoints": {"2": ["` + url + `"]}}`:                    `endpoints["2"]: not a supported chain`,
+		`{"endpoints": {"69696969": ["` + url + `"]}}`:             `endpoints["69696969"]: not a supported chain`,
+		`{"endpoints": {"10": ["ftp://S3CRET.example"]}}`:          `endpoints["10"]: entry 1 does not begin with http`,
+		`{"endpoints": {"10": "` + url + `"}}`:                     "endpoints",
+		`{"endpoint": {}}`:                                         "endpoint: unknown field",
+		`{"endpoints": {"10": ["` + url + `", "S3CRET"]}, "x": 1}`: "x: unknown field",
 		`S3CRET`: "not valid JSON",
 	} {
-		if _, err := env.With(write(text)); err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "S3CRET.example") {
+		_, err := env.with([]byte(text))
+		if err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "S3CRET.example") {
 			t.Errorf("%s: got %v, want %q", text, err, says)
 		}
 	}
-	if _, err := env.With(write("") + ".gone"); err == nil {
+	if _, err := env.With(filepath.Join(t.TempDir(), "gone")); err == nil {
 		t.Error("a missing file was accepted")
 	}
 }

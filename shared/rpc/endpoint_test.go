@@ -4,185 +4,243 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-func TestLongAnswer(t *testing.T) {
-	t.Parallel()
-	front := node.NewFront(t, simple)
-	g := newRig(t, front)
-	body := `{"jsonrpc":"2.0","id":1,"result":"0x2a"}`
-	longest := strings.Repeat(" ", maxAnswer-len(body)) + body
-	front.Instead("eth_call", node.Says(" "+longest))
-	g.wantFailure(Unverified, Undecodable)
-	front.Instead("eth_call", node.Says(longest))
-	g.pass(time.Second)
-	g.wantAnswer(Unverified)
+// misbehaviours are answers to eth_call that must not be accepted.
+var misbehaviours = map[string]struct {
+	instead http.HandlerFunc
+	reason  Reason
+	ofRead  bool // the endpoint has answered, and the failure is that of one read
+}{
+	"drops the connection":   {node.Drops, Unreachable, false},
+	"breaks off":             {node.Aborts, Undecodable, false},
+	"internal error":         {node.Status(500), Refused, false},
+	"unknown key":            {node.Status(401), Refused, false},
+	"sends elsewhere":        {redirect, Refused, false},
+	"over the quota":         {node.Status(429), Limited, false},
+	"over the quota in JSON": {node.RPCError(429), Limited, false},
+	"limit exceeded":         {node.RPCError(-32005), Limited, false},
+	"JSON-RPC error":         {node.RPCError(-32000), Refused, true},
+	"revert with a reason":   {node.RPCError(3), Reverted, true},
+	"revert without": {
+		node.Says(`{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"Execution Reverted"}}`), Reverted, true,
+	},
+	"nothing":         {node.Says(""), Undecodable, false},
+	"a web page":      {node.Says("<html><body>Welcome</body></html>"), Undecodable, false},
+	"null":            {node.Says("null"), Undecodable, true},
+	"a list":          {node.Says("[]"), Undecodable, false},
+	"an empty object": {node.Says("{}"), Undecodable, true},
+	"no result":       {node.Results(`null`), Undecodable, true},
+	"a number":        {node.Results(`96`), Undecodable, true},
+	"an object":       {node.Results(`{"wallet":"0x01"}`), Undecodable, true},
+	"no hex":          {node.Results(`"zz"`), Undecodable, true},
+	"endless":         {node.Pours, Undecodable, false},
+	"a byte too long": {node.Says(strings.Repeat(" ", maxAnswer+1-len(answer)) + answer), Undecodable, false},
 }
 
-func TestHangingNode(t *testing.T) {
-	t.Parallel()
-	hung, alive := node.NewFront(t, simple), node.NewFront(t, simple)
-	hung.Instead("eth_call", node.Hangs)
-	g := newRigWith(t, nil, hung, alive)
-	g.wantAnswer(Unverified)
-	g.wantHealth(Working, 1)
+const answer = `{"jsonrpc":"2.0","id":1,"result":"0x2a"}`
+
+func redirect(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/elsewhere" {
+		node.Says(answer)(w, r)
+		return
+	}
+	http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 }
 
-// A question ends in time even if no endpoint does.
-func TestHangingNodes(t *testing.T) {
+// Whatever an endpoint does wrong, there is no answer; another one gives it. The lane
+// leaves the endpoint alone for a while, unless it was about this one question, and other
+// lanes only if they give way. All is well as soon as it does it right.
+func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
-	var hung []*node.Front
-	for range 5 {
-		hung = append(hung, node.NewFront(t, http.HandlerFunc(node.Hangs)))
-	}
-	g := newRigWith(t, map[Lane]Limits{Wallets: {Try: 400 * time.Millisecond, Total: 250 * time.Millisecond, Calls: 1, Waiting: 1}}, hung...)
-	if f := g.wantFailure(Wallets, Timeout); strings.Contains(f.Text, "endpoint 5") {
-		t.Errorf("%v: the last endpoint is named though it was not asked", f)
-	}
-	if got := hung[4].Count("eth_chainId"); got != 0 {
-		t.Errorf("the last endpoint was asked though the time was up")
+	for name, m := range misbehaviours {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, 1)
+			front := g.fronts[0]
+			front.Instead("eth_call", m.instead)
+			if m.reason.RestsEndpoint() {
+				g.wantRetry(Wallets, m.reason, time.Second)
+				calls := g.calls(0)
+				g.wantRetry(Wallets, Resting, time.Second)
+				if got := g.calls(0) - calls; got != 0 {
+					t.Errorf("%d calls of a resting endpoint, want 0", got)
+				}
+				state := Failing
+				if m.reason == Limited {
+					state = OverQuota
+				}
+				g.wantHealth(state, 1)
+			} else {
+				g.wantRetry(Wallets, m.reason, time.Minute)
+				g.wantHealth(Unused, 0)
+			}
+			front.Instead("eth_call", nil)
+			g.pass(time.Second)
+			g.wantAnswer(Wallets)
+			g.wantHealth(Working, 0)
+
+			g = newRig(t, 2)
+			g.fronts[0].Instead("eth_call", m.instead)
+			wantUse := func(lane Lane, want bool) {
+				t.Helper()
+				calls := g.calls(0)
+				g.wantAnswer(lane)
+				if got := g.calls(0) > calls; got != want {
+					t.Errorf("%s: the first endpoint was asked: %t, want %t", lane, got, want)
+				}
+			}
+			again := !m.reason.RestsEndpoint()
+			wantUse(Unverified, true)
+			wantUse(Unverified, again)
+			wantUse(Partners, true)
+			wantUse(Partners, again)
+			wantUse(Wallets, m.reason != Limited)
+			g.fronts[0].Instead("eth_call", nil)
+			g.pass(30 * time.Second)
+			for lane := range Lane(laneCount) {
+				wantUse(lane, true)
+			}
+		})
 	}
 }
 
-// An endpoint may close a connection that nobody uses; that is not a failure.
-func TestIdleConnectionClosed(t *testing.T) {
+// The longest answer that is accepted, and a connection that the endpoint closes while
+// nobody uses it, are no failures.
+func TestNoFailures(t *testing.T) {
 	t.Parallel()
-	front := node.NewFront(t, simple)
-	g := newRig(t, front)
+	g := newRig(t, 1)
+	g.fronts[0].Instead("eth_call", node.Says(strings.Repeat(" ", maxAnswer-len(answer))+answer))
 	for range 20 {
 		g.wantAnswer(Unverified)
-		front.CloseClientConnections()
+		g.fronts[0].CloseClientConnections()
 	}
 }
 
-func TestWrongChain(t *testing.T) {
+// A question ends in time, even if no endpoint does. A lane for which an endpoint is too
+// slow does not disturb the others.
+func TestHangingNodes(t *testing.T) {
 	t.Parallel()
-	front := node.NewFront(t, simple)
-	front.Instead("eth_chainId", node.Results(`"0x2105"`))
-	g := newRig(t, front)
-	for range 3 {
-		g.wantFailure(Unverified, WrongChain)
-		g.pass(30 * time.Second)
-	}
-	if got := front.Count("eth_call"); got != 0 {
-		t.Errorf("%d calls of an endpoint that is skipped, want 0", got)
-	}
-	if got := g.levels(); len(got) != 1 || got[0] != slog.LevelError {
-		t.Errorf("logged at %v, want once at %v:\n%s", got, slog.LevelError, g.log())
-	}
+	short := Limits{Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}
+	g := newRigWith(t, 1, map[Lane]Limits{Wallets: short})
+	g.wantAnswer(Partners)
+	g.fronts[0].Instead("eth_call", node.Hangs)
+	g.wantFailure(Wallets, Timeout)
+	g.wantFailure(Wallets, Resting)
+	g.fronts[0].Instead("eth_call", nil)
+	g.wantHealth(Failing, 1)
+	g.wantHealth(Working, 0, Partners, Unverified)
+	g.wantAnswer(Partners, Unverified)
+	g.wantHealth(Failing, 1, Wallets)
 
-	// Somebody puts the right node there.
-	front.Instead("eth_chainId", nil)
-	g.wantAnswer(Unverified)
-	if got := g.levels(); len(got) != 2 || got[1] != slog.LevelInfo {
-		t.Errorf("logged at %v, want the recovery too:\n%s", got, g.log())
+	g = newRigWith(t, 2, map[Lane]Limits{Wallets: short})
+	g.fronts[0].Instead("eth_chainId", node.Hangs)
+	g.wantAnswer(Wallets)
+	g.wantHealth(Working, 1)
+
+	tooShort := Limits{Try: 400 * time.Millisecond, Total: 250 * time.Millisecond, Calls: 1, Waiting: 1}
+	g = newRigWith(t, 5, map[Lane]Limits{Wallets: tooShort})
+	for _, front := range g.fronts {
+		front.Instead("eth_chainId", node.Hangs)
 	}
+	f := g.wantFailure(Wallets, Timeout)
+	if strings.Contains(f.Text, "endpoint 5") || g.fronts[4].Count("eth_chainId") != 0 {
+		t.Errorf("%v: the last endpoint was asked though the time was up", f)
+	}
+	g.wantHealth(Unused, 0) // they may have had too little time
+}
+
+// An endpoint is asked which chain it serves before anything else, once, and again by a
+// lane in which it failed. What one lane learns, all know.
+func TestChainIsChecked(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 1)
+	front := g.fronts[0]
+	wantChecks := func(want int) {
+		t.Helper()
+		if got := front.Count("eth_chainId"); got != want {
+			t.Fatalf("%d chain checks, want %d", got, want)
+		}
+	}
+	wantChecks(0)
+	g.wantAnswer(Unverified, Unverified, Partners)
+	wantChecks(1)
+	front.Instead("eth_call", node.Status(500))
+	g.wantFailure(Unverified, Refused)
+	front.Instead("eth_call", nil)
+	g.pass(time.Second)
+	g.wantAnswer(Partners)
+	wantChecks(1)
+	g.wantAnswer(Unverified)
+	wantChecks(2)
+	g.wantLog(slog.LevelWarn, slog.LevelInfo)
+
+	front.Instead("eth_call", node.Drops)
+	g.wantFailure(Unverified, Unreachable)
+	front.Instead("eth_call", nil)
+	front.Instead("eth_chainId", node.Results(`"0x1"`)) // another node takes its place
+	g.pass(time.Second)
+	calls := g.calls(0)
+	for _, lane := range []Lane{Unverified, Partners, Wallets} {
+		if f := g.wantFailure(lane, WrongChain); !strings.Contains(f.Text, "it serves chain 1") {
+			t.Errorf("got %v", f)
+		}
+	}
+	if got := g.calls(0) - calls; got != 0 {
+		t.Errorf("%d calls of a node of another chain, want 0", got)
+	}
+	g.pass(30 * time.Second)
+	g.wantFailure(Unverified, WrongChain)
+	if got := g.log.Count(`"ERROR"`); got != 3 {
+		t.Errorf("%d errors in the log, want one for each lane:\n%s", got, g.log.String())
+	}
+	front.Instead("eth_chainId", nil) // somebody puts the right node there
+	g.pass(30 * time.Second)
+	g.wantAnswer(Unverified)
 }
 
 func TestUnclearChain(t *testing.T) {
 	t.Parallel()
-	front := node.NewFront(t, simple)
-	for name, result := range map[string]string{
-		"none": `null`, "empty": `""`, "decimal": `"369"`, "number": `369`, "prefix only": `"0x"`, "too long": `"0x1710000000000000000000"`, "zero": `"0x0"`,
-	} {
-		t.Run(name, func(t *testing.T) {
-			front.Instead("eth_chainId", node.Results(result))
-			g := newRig(t, front)
-			if _, err := g.call(context.Background(), Unverified); err == nil {
-				t.Error("asked a node of an unknown chain")
-			}
-			g.wantHealth(Failing, 1)
-		})
-	}
-	if got := front.Count("eth_call"); got != 0 {
-		t.Errorf("%d calls of an endpoint that is skipped, want 0", got)
-	}
-}
-
-// An endpoint says which chain it serves once, and again to a lane in which it
-// failed.
-func TestChainIsCheckedOnFirstUse(t *testing.T) {
-	t.Parallel()
-	front := node.NewFront(t, simple)
-	g := newRig(t, front)
-	want := func(checks int) {
-		t.Helper()
-		if got := front.Count("eth_chainId"); got != checks {
-			t.Fatalf("%d chain checks, want %d", got, checks)
+	for _, result := range []string{`null`, `""`, `"369"`, `369`, `"0x"`, `"0x1710000000000000000000"`, `"0x0"`} {
+		g := newRig(t, 1)
+		g.fronts[0].Instead("eth_chainId", node.Results(result))
+		if _, err := g.call(t.Context(), Unverified); err == nil || g.calls(0) != 0 {
+			t.Errorf("%s: a node of an unknown chain was asked", result)
 		}
-	}
-	want(0)
-	g.wantAnswer(Unverified)
-	g.wantAnswer(Unverified)
-	g.wantAnswer(Partners)
-	want(1)
-	front.Instead("eth_call", node.Status(500))
-	g.wantFailure(Unverified, Refused)
-	want(1)
-	front.Instead("eth_call", nil)
-	g.pass(time.Second)
-	g.wantAnswer(Partners)
-	want(1)
-	g.wantAnswer(Unverified)
-	want(2)
-}
-
-// What one lane learns about the chain of an endpoint, all lanes know.
-func TestWrongChainIsKnownToAllLanes(t *testing.T) {
-	t.Parallel()
-	front := node.NewFront(t, simple)
-	g := newRig(t, front)
-	g.wantAnswer(Partners)
-	front.Instead("eth_chainId", node.Results(`"0x1"`)) // another node takes its place
-	front.Instead("eth_call", node.Drops)
-	g.wantFailure(Unverified, Unreachable)
-	front.Instead("eth_call", nil)
-	g.pass(time.Second)
-	g.wantFailure(Unverified, WrongChain)
-	calls := front.Count("eth_call")
-	g.wantFailure(Partners, WrongChain)
-	g.wantFailure(Wallets, WrongChain)
-	if got := front.Count("eth_call") - calls; got != 0 {
-		t.Errorf("%d calls of a node of another chain, want 0", got)
+		g.wantHealth(Failing, 1)
 	}
 }
 
 func TestRestsGrowLonger(t *testing.T) {
 	t.Parallel()
-	front := node.NewFront(t, simple)
-	front.Instead("eth_call", node.Status(503))
-	g := newRig(t, front)
-	for _, want := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
-		want *= time.Second
-		if got := g.wantFailure(Partners, Refused).RetryAfter; got != want {
-			t.Errorf("retry after %v, want %v", got, want)
-		}
-		g.pass(want - 1)
+	g := newRig(t, 1)
+	g.fronts[0].Instead("eth_call", node.Status(503))
+	for _, seconds := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		rest := seconds * time.Second
+		g.wantRetry(Partners, Refused, rest)
+		g.pass(rest - 1)
 		g.wantFailure(Partners, Resting)
 		g.pass(1)
 	}
-	if got := g.levels(); len(got) != 1 || got[0] != slog.LevelWarn {
-		t.Errorf("logged at %v, want once at %v", got, slog.LevelWarn)
-	}
-	front.Instead("eth_call", nil)
+	g.wantLog(slog.LevelWarn)
+	g.fronts[0].Instead("eth_call", nil)
 	g.wantAnswer(Partners)
-	front.Instead("eth_call", node.Status(503))
-	if got := g.wantFailure(Partners, Refused).RetryAfter; got != time.Second {
-		t.Errorf("retry after %v, want a second: the endpoint had worked in between", got)
-	}
-}
+	g.fronts[0].Instead("eth_call", node.Status(503))
+	g.wantRetry(Partners, Refused, time.Second) // it had worked in between
 
-// Calls that fail together count as one failure.
-func TestFailuresTogetherAreOne(t *testing.T) {
-	now := time.Unix(0, 0)
+	// Calls that fail together count as one failure.
 	for _, reason := range []Reason{Timeout, Limited} {
-		e := &Endpoint{now: func() time.Time { return now }, log: slog.New(slog.DiscardHandler)}
+		e := &Endpoint{now: g.now, log: slog.New(slog.DiscardHandler)}
 		for range 16 {
 			e.failed(Unverified, &Failure{Reason: reason})
 		}
@@ -195,28 +253,148 @@ func TestFailuresTogetherAreOne(t *testing.T) {
 // What the user of an endpoint returns counts like a failure of the endpoint.
 func TestFailureOfTheUser(t *testing.T) {
 	t.Parallel()
-	first, second := node.NewFront(t, simple), node.NewFront(t, simple)
 	for name, test := range map[string]struct {
 		err    error
 		reason Reason
 		rests  int
+		state  State
 	}{
-		"not what was expected": {&Failure{Reason: Undecodable, Text: "no contract"}, Undecodable, 2},
-		"about one question":    {&Failure{Reason: Misconfigured, Text: "another wallet"}, Misconfigured, 0},
-		"no failure of ours":    {errors.New(node.Secret), Undecodable, 2},
+		"not what was expected": {&Failure{Reason: Undecodable, Text: "no contract"}, Undecodable, 2, Failing},
+		"about one question":    {&Failure{Reason: Misconfigured, Text: "another wallet"}, Misconfigured, 0, Unused},
+		"no failure of ours":    {errors.New(node.Secret), Undecodable, 2, Failing},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newRig(t, first, second)
+			g := newRig(t, 2)
 			tries := 0
-			err := g.Ask(context.Background(), 369, Unverified, func(context.Context, *Endpoint) error {
+			err := g.use(t.Context(), Unverified, func(context.Context, *Endpoint) error {
 				tries++
 				return test.err
 			})
-			g.hush("the error", err.Error())
-			g.wantReason(Unverified, err, test.reason)
-			if tries != 2 || g.Health(369, ordinary...).Resting != test.rests {
-				t.Errorf("%d tries and health %+v, want 2 tries and %d resting", tries, g.Health(369, ordinary...), test.rests)
+			g.wantReason(err, test.reason)
+			g.wantHealth(test.state, test.rests)
+			if tries != 2 {
+				t.Errorf("%d tries, want 2", tries)
 			}
 		})
+	}
+}
+
+// Whoever is told that we are over the quota, partners rest only if it was them, and all
+// others rest. A call that was under way then does not end the rest.
+func TestOverQuotaOthersGiveWay(t *testing.T) {
+	t.Parallel()
+	for told := range Lane(laneCount) {
+		t.Run(told.String(), func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, 1)
+			err := g.use(t.Context(), told, func(context.Context, *Endpoint) error {
+				g.fronts[0].Instead("eth_call", node.Limited("5"))
+				g.wantFailure(told, Limited)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			g.wantHealth(OverQuota, 1)
+			g.fronts[0].Instead("eth_call", nil)
+			for lane := range Lane(laneCount) {
+				if lane == Partners && told != Partners {
+					g.wantAnswer(lane)
+				} else {
+					g.wantRetry(lane, Resting, 5*time.Second)
+				}
+			}
+			g.pass(5 * time.Second)
+			for lane := range Lane(laneCount) {
+				g.wantAnswer(lane)
+			}
+			g.wantHealth(Working, 0)
+		})
+	}
+}
+
+// While quota after quota is used up, partners are tried again each second, and the others
+// less and less often. Afterwards these ask one question a second, until a minute has
+// passed without another 429.
+func TestPartnersRecoverFirst(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 1)
+	g.fronts[0].Instead("eth_call", node.Limited("1"))
+	for _, seconds := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
+		g.wantRetry(Unverified, Limited, seconds*time.Second)
+		g.pass(seconds * time.Second)
+	}
+	for range 3 {
+		g.wantRetry(Partners, Limited, time.Second)
+		g.pass(time.Second)
+	}
+
+	g = newRig(t, 1)
+	g.fronts[0].Instead("eth_call", node.Limited(""))
+	g.wantFailure(Wallets, Limited)
+	g.fronts[0].Instead("eth_call", nil)
+	for range 59 {
+		g.pass(time.Second)
+		for _, lane := range []Lane{Unverified, Wallets} {
+			g.wantAnswer(lane)
+			g.wantRetry(lane, Resting, time.Second)
+		}
+		g.wantAnswer(Partners, Partners)
+	}
+	g.wantHealth(Working, 0) // waiting for the next second is no rest
+	g.pass(time.Second)
+	g.wantAnswer(Unverified, Wallets, Unverified, Wallets)
+}
+
+func TestQuotaIsLoggedOnce(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 1)
+	for range 9 {
+		g.fronts[0].Instead("eth_call", node.Limited("1"))
+		g.wantFailure(Partners, Limited)
+		g.fronts[0].Instead("eth_call", nil)
+		g.pass(time.Minute)
+		g.wantAnswer(Partners, Unverified)
+	}
+	g.wantLog(slog.LevelWarn)
+	g.pass(time.Minute)
+	g.fronts[0].Instead("eth_call", node.Limited("1"))
+	g.wantFailure(Wallets, Limited)
+	g.wantLog(slog.LevelWarn, slog.LevelWarn)
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for text, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "0": time.Second, "7": 7 * time.Second, "99999999999999999999999": time.Minute,
+		"Fri, 15 Jan 2027 08:00:09 GMT": 9 * time.Second, "Fri, 15 Jan 2027 07:00:00 GMT": time.Second,
+	} {
+		if got, _ := RetryAfter(text, now, time.Second, time.Minute); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
+		}
+	}
+}
+
+// A block is too old to be the latest one after twenty usual blocks, two minutes at
+// least. One of the future is not, whatever number a node sends for its time.
+func TestBlockTooOld(t *testing.T) {
+	const now = 1_800_000_000
+	for name, test := range map[string]struct {
+		network chain.ID
+		time    uint64
+		want    bool
+	}{
+		"a slow chain, just in time":  {1, now - 240, false},
+		"a slow chain, a second late": {1, now - 241, true},
+		"a fast chain, just in time":  {42161, now - 120, false},
+		"a fast chain, a second late": {42161, now - 121, true},
+		"no time":                     {1, 0, true},
+		"the future":                  {1, now + 100_000_000, false},
+		"no time that a clock shows":  {1, math.MaxUint64, false},
+	} {
+		block := &Block{Time: hexutil.Uint64(test.time)}
+		if got := block.TooOld(test.network, time.Unix(now, 0)); got != test.want {
+			t.Errorf("%s: got %t of a block of %v", name, got, block.At())
+		}
 	}
 }

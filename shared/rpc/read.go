@@ -278,8 +278,8 @@ func (b *Block) At() time.Time {
 	return time.Unix(int64(min(b.Time, farFuture)), 0).UTC()
 }
 
-// TooOld reports whether a block is too old to be the latest one of its network. The
-// node that tells of it stands still.
+// TooOld reports whether a block is too old to be the latest one of its network, so that
+// its node has stalled.
 func (b *Block) TooOld(network chain.ID, now time.Time) bool {
 	return now.Sub(b.At()) > network.UsualGap()
 }

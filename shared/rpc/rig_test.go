@@ -6,9 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"net/http"
 	"strings"
 	"sync"
 	"testing"
@@ -21,157 +19,142 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// simple is a node of chain 369 that gives every call and balance the same
-// answer, in batches too.
-var simple = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	if bytes.HasPrefix(body, []byte("[")) {
-		var answers []string
-		for _, q := range questions(body) {
-			answers = append(answers, q.answer())
-		}
-		node.Says("["+strings.Join(answers, ",")+"]")(w, r)
-		return
-	}
-	node.Says(questions([]byte("[" + string(body) + "]"))[0].answer())(w, r)
+// simple is a node of chain 369 that gives every call of a method the same answer.
+var simple = node.Answers(func(c node.Call) any {
+	return map[string]any{
+		"eth_chainId": "0x171", "eth_call": "0x2a", "eth_getBalance": "0x7", "eth_getCode": "0x60",
+	}[c.Method]
 })
-
-type question struct {
-	ID     json.RawMessage
-	Method string
-}
-
-func questions(batch []byte) (qs []question) {
-	if err := json.Unmarshal(batch, &qs); err != nil {
-		panic(err) // the front has read it already
-	}
-	return qs
-}
-
-func (q question) answer() string {
-	result := map[string]string{"eth_chainId": "0x171", "eth_call": "0x2a", "eth_getBalance": "0x7"}[q.Method]
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%q}`, q.ID, result)
-}
-
-func (q question) refusal(code int) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":"no, %s"}}`, q.ID, code, node.Secret)
-}
 
 // rig is a Client with a clock that the test moves, and with everything it tells
 // the outside recorded. A secret in any of that fails the test.
 type rig struct {
 	*Client
-	t testing.TB
+	t      testing.TB
+	fronts []*node.Front // of chain 369
+	log    journal.Journal
 
-	mu      sync.Mutex
-	time    time.Time
-	logged  journal.Journal
-	secrets []string
+	mu   sync.Mutex
+	time time.Time
 }
 
 // patient has no deadline that a slow machine could meet.
 var patient = Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 128}
 
-// newRig asks chain 369 through these endpoints.
-func newRig(t testing.TB, fronts ...*node.Front) *rig {
-	return newRigWith(t, map[Lane]Limits{Partners: patient, Unverified: patient, Wallets: patient}, fronts...)
+// newRig has so many endpoints of chain 369.
+func newRig(t testing.TB, endpoints int) *rig { return newRigWith(t, endpoints, nil) }
+
+// newRigWith has limits of its own in some lanes.
+func newRigWith(t testing.TB, endpoints int, limits map[Lane]Limits) *rig {
+	t.Helper()
+	var fronts []*node.Front
+	for range endpoints {
+		fronts = append(fronts, node.NewFront(t, simple))
+	}
+	return newRigOf(t, limits, fronts...)
 }
 
-func newRigWith(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *rig {
+func newRigOf(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *rig {
 	t.Helper()
-	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), secrets: []string{node.Secret}}
+	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), fronts: fronts}
 	cfg := make(Config)
 	for _, f := range fronts {
 		cfg[369] = append(cfg[369], SecretURL(f.SecretURL()))
-		g.secrets = append(g.secrets, strings.TrimPrefix(strings.TrimPrefix(f.URL, "http://"), "https://"))
 	}
-	log := slog.New(slog.NewJSONHandler(&g.logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c, err := New(cfg, Options{Log: log, Now: g.now, Limits: limits})
+	all := make(map[Lane]Limits)
+	for lane := range Lane(laneCount) {
+		all[lane] = patient
+		if l, ok := limits[lane]; ok {
+			all[lane] = l
+		}
+	}
+	log := slog.New(slog.NewJSONHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c, err := New(cfg, Options{Log: log, Now: g.now, Limits: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 	g.Client = c
 	t.Cleanup(func() {
 		c.Close()
-		g.hush("the log", g.log())
+		g.hush("the log", g.log.String())
 		g.hush("the health report", fmt.Sprintf("%+v", c.Health(369, ordinary...)))
 	})
 	return g
 }
 
-func (g *rig) note(f func()) {
+// wantLog wants lines of these levels in the log, about endpoint 1 of chain 369.
+func (g *rig) wantLog(levels ...slog.Level) {
+	g.t.Helper()
+	lines := strings.Split(strings.TrimSpace(g.log.String()), "\n")
+	if len(lines) != len(levels) {
+		g.t.Fatalf("got %d lines, want %d:\n%s", len(lines), len(levels), g.log.String())
+	}
+	for i, line := range lines {
+		var entry struct {
+			Level           slog.Level
+			Chain, Endpoint int
+			Lane            string
+		}
+		err := json.Unmarshal([]byte(line), &entry)
+		if err != nil || entry.Level != levels[i] || entry.Chain != 369 || entry.Endpoint != 1 || entry.Lane == "" {
+			g.t.Errorf("line %d: got %s, want %s about endpoint 1 of chain 369, and a lane", i+1, line, levels[i])
+		}
+	}
+}
+
+func (g *rig) now() time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	f()
+	return g.time
 }
 
-func (g *rig) log() string { return g.logged.String() }
-
-// levels are those of the lines logged so far.
-func (g *rig) levels() (levels []slog.Level) {
-	g.t.Helper()
-	for line := range strings.Lines(g.log()) {
-		var entry struct {
-			Level    slog.Level
-			Chain    int
-			Endpoint int
-			Lane     string
-		}
-		if err := json.Unmarshal([]byte(line), &entry); err != nil {
-			g.t.Fatal(err)
-		}
-		if entry.Chain != 369 || entry.Endpoint != 1 || entry.Lane == "" {
-			g.t.Errorf("%s does not name endpoint 1 of chain 369, and a lane", line)
-		}
-		levels = append(levels, entry.Level)
-	}
-	return levels
+func (g *rig) pass(d time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.time = g.time.Add(d)
 }
 
-func (g *rig) now() (now time.Time) {
-	g.note(func() { now = g.time })
-	return now
-}
-
-func (g *rig) pass(d time.Duration) { g.note(func() { g.time = g.time.Add(d) }) }
+// calls is how often an endpoint was asked to call a contract.
+func (g *rig) calls(endpoint int) int { return g.fronts[endpoint].Count("eth_call") }
 
 // hush fails the test when text gives an endpoint away.
 func (g *rig) hush(where, text string) {
 	g.t.Helper()
-	for _, s := range g.secrets {
-		if strings.Contains(text, s) {
-			g.t.Errorf("%s tells %q: %s", where, s, text)
+	for _, secret := range []string{node.Secret, "127.0.0.1"} {
+		if strings.Contains(text, secret) {
+			g.t.Errorf("%s tells %q: %s", where, secret, text)
 		}
 	}
 }
 
 var target = common.HexToAddress("0xC0ffee")
 
-// call calls a contract on chain 369.
-func (g *rig) call(ctx context.Context, lane Lane) ([]byte, error) {
-	return g.use(ctx, lane, func(ctx context.Context, e *Endpoint) ([]byte, error) { return call(ctx, e, []byte{1}) })
+// use asks chain 369.
+func (g *rig) use(ctx context.Context, lane Lane, use Use) error {
+	g.t.Helper()
+	err := g.Ask(ctx, 369, lane, use)
+	if err != nil {
+		g.hush("the error", err.Error())
+	}
+	return err
 }
 
-func (g *rig) use(ctx context.Context, lane Lane, use func(context.Context, *Endpoint) ([]byte, error)) (output []byte, err error) {
+// call calls a contract on chain 369.
+func (g *rig) call(ctx context.Context, lane Lane) (output hexutil.Bytes, err error) {
 	g.t.Helper()
-	err = g.Ask(ctx, 369, lane, func(ctx context.Context, e *Endpoint) (err error) {
-		output, err = use(ctx, e)
-		if err != nil && !errors.As(err, new(*Failure)) {
-			g.t.Errorf("a call returned %T, want a failure", err)
-		}
-		return err
+	err = g.use(ctx, lane, func(ctx context.Context, e *Endpoint) error {
+		return e.ReadAll(ctx, ReadContract(target, []byte{1}, &output))
 	})
-	for e := err; e != nil; e = errors.Unwrap(e) {
-		g.hush("the error", e.Error())
-	}
 	return output, err
 }
 
-// wantAnswer wants a call in the lane to succeed.
-func (g *rig) wantAnswer(lane Lane) {
+// wantAnswer wants a call in each of these lanes to succeed.
+func (g *rig) wantAnswer(lanes ...Lane) {
 	g.t.Helper()
-	if got, err := g.call(context.Background(), lane); err != nil || !bytes.Equal(got, []byte{0x2a}) {
-		g.t.Fatalf("%s: got %x, %v, want 2a", lane, got, err)
+	for _, lane := range lanes {
+		if got, err := g.call(context.Background(), lane); err != nil || !bytes.Equal(got, []byte{0x2a}) {
+			g.t.Fatalf("%s: got %x, %v, want 2a", lane, got, err)
+		}
 	}
 }
 
@@ -179,17 +162,25 @@ func (g *rig) wantAnswer(lane Lane) {
 func (g *rig) wantFailure(lane Lane, reason Reason) *Failure {
 	g.t.Helper()
 	_, err := g.call(context.Background(), lane)
-	return g.wantReason(lane, err, reason)
+	return g.wantReason(err, reason)
 }
 
-func (g *rig) wantReason(lane Lane, err error, reason Reason) *Failure {
+// wantRetry wants it to be worth a try after so long.
+func (g *rig) wantRetry(lane Lane, reason Reason, after time.Duration) {
+	g.t.Helper()
+	if got := g.wantFailure(lane, reason).RetryAfter; got != after {
+		g.t.Errorf("%s: retry after %v, want %v", lane, got, after)
+	}
+}
+
+func (g *rig) wantReason(err error, reason Reason) *Failure {
 	g.t.Helper()
 	var f *Failure
 	if !errors.As(err, &f) || f.Reason != reason {
-		g.t.Fatalf("%s: got %v, want the reason %s", lane, err, reason)
+		g.t.Fatalf("got %v, want the reason %s", err, reason)
 	}
 	if f.RetryAfter < time.Second || f.RetryAfter > time.Minute {
-		g.t.Errorf("%s: retry after %v, want between a second and a minute", lane, f.RetryAfter)
+		g.t.Errorf("retry after %v, want between a second and a minute", f.RetryAfter)
 	}
 	return f
 }
@@ -207,10 +198,4 @@ func (g *rig) wantHealth(state State, resting int, lanes ...Lane) {
 	if got := g.Health(369, lanes...); got.State != state || got.Resting != resting {
 		g.t.Errorf("health in %v is %+v, want %s with %d resting", lanes, got, state, resting)
 	}
-}
-
-func call(ctx context.Context, e *Endpoint, data []byte) ([]byte, error) {
-	var output hexutil.Bytes
-	err := e.ReadAll(ctx, ReadContract(target, data, &output))
-	return output, err
 }

@@ -4,7 +4,7 @@
 // It is the only place of the service that starts goroutines; a test of the source
 // refuses any other.
 //
-// A log that is nil is the default one: a guard without a log is no reason to panic.
+// A nil log is the default one.
 package safego
 
 import (
@@ -121,7 +121,7 @@ func (g *Group) Go(log *slog.Logger, what string, work func()) {
 // Wait waits until all work of the group is done, or has panicked.
 func (g *Group) Wait() { g.running.Wait() }
 
-// Singleflight has a question be answered once for all who ask it at the same time. A
+// Singleflight answers a question once for all callers that ask it at the same time. A
 // caller that gives up does not end it for the others. Its zero value is ready for
 // use.
 type Singleflight[V any] struct{ group singleflight.Group }
@@ -140,7 +140,7 @@ func (f *Singleflight[V]) Ask(
 	}
 }
 
-// Start is Ask for who does not wait.
+// Start is Ask without waiting.
 func (f *Singleflight[V]) Start(log *slog.Logger, what, key string, ask func() (V, error)) <-chan singleflight.Result {
 	return f.group.DoChan(key, func() (any, error) {
 		var answer V

@@ -87,7 +87,7 @@ func (l *lookup) settleOnward(ctx context.Context, src *source, o *order, paid *
 	return nil
 }
 
-// correct has a settlement be that of the mint, and not of the burn behind it.
+// correct makes a settlement describe the mint instead of the burn.
 func (m *mint) correct(s *Settlement) {
 	s.Amount.Sub(&s.Amount, &m.fee)
 	s.Arrived = s.Amount
@@ -159,8 +159,8 @@ func isOne(output hexutil.Bytes) bool {
 const newestBlocks = 500
 
 // readDeep asks whether the nonce was used at the block with the confirmations, and looks
-// for the event of the delivery. Providers may refuse so many blocks in any way: after a
-// failure, the event is not looked for again.
+// for the event of the delivery. Providers may refuse a range this wide: after a failure,
+// the event is not looked for again.
 func (l *lookup) readDeep(
 	ctx context.Context, e *rpc.Endpoint, m *mint, deep rpc.Read, head uint64,
 ) (refused *rpc.Failure, err error) {

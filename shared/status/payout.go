@@ -113,8 +113,8 @@ func (l *lookup) judgePayout(src *source, o *order, paid *payout, v verdict) (fi
 	return final && doubt == ""
 }
 
-// serves is false if a settlement or a mint is that of another swap already, as far as is
-// remembered.
+// serves is false if a settlement or a mint was already reported for another swap, as far
+// as the cache remembers.
 func (l *lookup) serves(name common.Hash, o *order, final bool) bool {
 	own := servedSwap{l.key, o.place}
 	by, known := l.served.Peek(name)
@@ -280,7 +280,7 @@ func findLog(o *order, block uint64, logs []rpc.Log) *rpc.Log {
 	return nil
 }
 
-// lacksEvent says what it means that the block which a pool names does not show its event.
+// lacksEvent explains why the block that a pool names does not have its event.
 func (l *lookup) lacksEvent(src *source, o *order, c *claim, shown *evidence) error {
 	network := o.payout.Network
 	if shown.logs == nil && !c.isBeyond() {

@@ -68,8 +68,8 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	return s, nil
 }
 
-// readSource asks the endpoints of the source chain. It fails if nobody can tell whether
-// the transaction is there.
+// readSource asks the endpoints of the source chain. It fails if they cannot establish
+// whether the transaction exists.
 func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error) {
 	network := l.key.Network
 	lane := rpc.TxLookups
@@ -117,7 +117,7 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 	final, doubt := l.isFinal(network, v)
 	deep := v.confirmations >= l.deployment.Confirmations(network)
 	s.Reason = doubt
-	if !v.swap && doubt != "" && v.differ+v.lag > 0 { // where nobody knows, nothing is told
+	if !v.swap && doubt != "" && v.differ+v.lag > 0 { // without agreement, no outcome is reported
 		s.State = Pending
 		s.Swaps = l.asked(src.tx, Pending)
 		return nil
@@ -196,7 +196,7 @@ func (l *lookup) judgeSwaps(ctx context.Context, s *Status, src *source, final b
 		s.Final = s.Final && swap.Final
 		s.Swaps = append(s.Swaps, swap)
 	}
-	if src.omitted > 0 { // nobody looks at these
+	if src.omitted > 0 { // these are not looked up
 		s.State = Settling
 		s.Reason = tooManySwaps
 	}
@@ -213,7 +213,7 @@ func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 		output, err := e.Replay(ctx, src.tx, src.Block-1)
 		revert = calldata.RevertReason(output)
 		answered = err == nil
-		return nil // a node that cannot do this can do all that matters
+		return nil // a node that cannot replay is not at fault
 	})
 	if !answered {
 		s.Final = false
@@ -301,7 +301,7 @@ func digestLog(log *rpc.Log) common.Hash {
 	return calldata.Hash(log.BlockHash[:], log.TxHash[:], log.Address[:], topics, log.Data)
 }
 
-// checkReceipt says why a receipt is none.
+// checkReceipt says why a receipt is not valid.
 func checkReceipt(r *rpc.Receipt, hash common.Hash) error {
 	switch {
 	case r.TxHash != hash:
@@ -449,8 +449,8 @@ func payable(s *calldata.Swap) bool {
 	return false
 }
 
-// cutLoose copies the recipient out of the answer that it was read from, which may be
-// long. What is longer than any recipient is cut.
+// cutLoose copies the recipient, so that the response it was read from can be freed. It is
+// cut to the longest valid length.
 func cutLoose(s *calldata.Swap) {
 	s.Recipient = bytes.Clone(s.Recipient[:min(len(s.Recipient), noteLength)])
 }

@@ -1,12 +1,11 @@
-// Package status tells what became of a swap, from its source transaction alone.
-// The chains know; what is remembered only saves calls.
+// Package status reports what became of a swap, given its source transaction. All facts
+// come from the chains; the cache only saves calls.
 //
-// What it promises:
-//   - It never says more than it has read. A payout is the pool's event in the very block
-//     that the pool names, with every field compared, and the money in its receipt.
-//   - What could not be read is Settling with a reason, or an error that names the chain.
-//   - Where a chain has two endpoints, nothing is final that only one of them says.
-//   - Each look-up makes a bounded number of calls, in bounded time.
+//   - A payout is the pool's event in the block that the pool names, with every field
+//     compared, and the matching transfer in the same receipt.
+//   - What cannot be read is Settling with a reason, or an error that names the chain.
+//   - Where a chain has two endpoints, nothing is final that only one of them reports.
+//   - Each lookup makes a bounded number of calls, in bounded time.
 package status
 
 import (
@@ -47,8 +46,7 @@ func States() []State { return []State{NotFound, Pending, Failed, NotASwap, Sett
 // MostSwaps is how many swaps of one transaction are looked up.
 const MostSwaps = 16
 
-// Status is what became of a transaction. It is shared between callers: nobody
-// may change it.
+// Status is what became of a transaction. Callers share it and must not change it.
 type Status struct {
 	State   State // the least advanced one of its swaps
 	Final   bool
@@ -84,7 +82,7 @@ type Burn struct {
 	Domain uint32
 	State  cctp.Attestation
 	Nonce  common.Hash // of the attested message; zero until it is attested
-	Reason string      // the issuer's word for a delay, or why its view is unknown
+	Reason string      // the issuer's code for a delay, or why its view is unknown
 }
 
 // Settlement is the payout.
@@ -108,7 +106,7 @@ type Short struct {
 const (
 	lookupTime = 9 * time.Second // less than a request may take
 	cacheSize  = 4096            // transactions that a node has seen, of a few kilobytes each; of others a quarter
-	tooLongAge = time.Minute     // how long an answer beyond our bounds is not asked for again
+	tooLongAge = time.Minute     // how long an oversized response is not requested again
 )
 
 // Issuer tells how far it is with the burns of a transaction.
@@ -195,11 +193,11 @@ func (t *Tracker) Ready() bool {
 // are none if the deployment does not say that swaps can be followed.
 func (t *Tracker) Missing() []chain.ID { return t.having(0) }
 
-// Alone are the chains that swaps are followed on with one endpoint. What it says is
-// believed, since there is no other to ask.
+// Alone are the chains that swaps are followed on with one endpoint, whose answers nothing
+// can confirm.
 func (t *Tracker) Alone() []chain.ID { return t.having(1) }
 
-// having are the chains that swaps are followed on with so many endpoints.
+// having are the chains that swaps are followed on with this number of endpoints.
 func (t *Tracker) having(endpoints int) (ids []chain.ID) {
 	for _, n := range t.deployment.Networks() {
 		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == endpoints {
@@ -209,7 +207,7 @@ func (t *Tracker) having(endpoints int) (ids []chain.ID) {
 	return ids
 }
 
-// Problems are pools that do not settle as docs/contracts.md says, as far as swaps have shown.
+// Problems lists pools that were seen not to settle as docs/contracts.md requires.
 func (t *Tracker) Problems() (problems []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,9 +219,9 @@ func (t *Tracker) Problems() (problems []string) {
 	return problems
 }
 
-// Status tells what became of a transaction that was sent on src. Look-ups of the same
-// transaction at the same time are one. The error is a fault: StatusUnavailable or
-// ChainUnavailable, or why the caller may not ask.
+// Status reports what became of a transaction that was sent on src. Concurrent lookups of
+// one transaction share their calls. The error is a fault: StatusUnavailable,
+// ChainUnavailable, or that of the caller's limit.
 func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*Status, error) {
 	if !t.deployment.Tracked() {
 		return nil, fault.New(fault.StatusUnavailable, "Swaps of this deployment cannot be tracked: "+
@@ -256,8 +254,8 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 	return &s, nil
 }
 
-// repeat gives the last answer about a transaction again, to a caller that may not ask the
-// nodes now, and tells it to ask when it may. Without one it is refused.
+// repeat returns the last answer to a caller that is over its limit, with the time to
+// retry. Without a last answer, the caller is refused.
 func (t *Tracker) repeat(k cache.Key, refused *fault.Error) (*Status, error) {
 	last, _ := t.answers.Last(k)
 	if last.status == nil {
@@ -354,7 +352,7 @@ const (
 	issuerSpread = 30 * time.Second
 )
 
-// expect notes that something is under way which may be there in so long.
+// expect notes that news may arrive after d.
 func (l *lookup) expect(d time.Duration) {
 	d = min(max(d, shortestNext), longestNext)
 	if l.due == 0 || d < l.due {
@@ -362,8 +360,8 @@ func (l *lookup) expect(d time.Duration) {
 	}
 }
 
-// schedule says when to ask again: when what is under way is due, and otherwise the less
-// often the longer it takes.
+// schedule sets when to ask again: when news is due, and otherwise less often the longer
+// the swap takes.
 func (l *lookup) schedule(s *Status) {
 	if s.Final {
 		return
@@ -393,7 +391,7 @@ func (l *lookup) schedule(s *Status) {
 	if l.due > 0 {
 		s.Next = l.due
 	}
-	if l.blocked > 0 { // those who wait for the issuer do not all come back at once
+	if l.blocked > 0 { // spread out the clients that wait for the issuer
 		spread := time.Duration(l.key.Name[31]) * issuerSpread / 256
 		s.Next = max(l.blocked+spread, shortestNext)
 	}

@@ -1,275 +1,429 @@
 package status
 
 import (
-	"bytes"
-	"math/big"
+	"context"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// TestStatus starts the chains once, for everything that is wanted of them.
-func TestStatus(t *testing.T) {
-	w := newWorld(t)
-	for name, test := range map[string]func(*testing.T, *world){
-		"pool to pool":            wantPoolToPool,
-		"burn":                    wantBurn,
-		"two burns":               wantTwoBurns,
-		"onward":                  wantOnward,
-		"replayed again":          wantReplayedAgain,
-		"reverted":                wantReverted,
-		"not a swap":              wantNotASwap,
-		"many swaps":              wantManySwaps,
-		"odd recipients":          wantOddRecipients,
-		"a flood":                 wantFlood,
-		"settlement goes back":    wantSettlementGoesBack,
-		"no pool pays":            wantNoPayer,
-		"no endpoint":             wantNoEndpoint,
-		"one look-up for all":     wantOneLookup,
-		"final answers are kept":  wantFinalKept,
-		"the issuer, every state": wantIssuerStates,
+// TestEndpoints wants what is final to be what two endpoints say.
+func TestEndpoints(t *testing.T) {
+	source, payment := common.Hash{1}, common.Hash{2}
+	hide := func(n *scripted) { n.words = nil }
+	fail := func(n *scripted) {
+		n.receipts[source]["status"] = "0x0"
+		n.receipts[source]["logs"] = []any{}
+	}
+	empty := func(n *scripted) { n.receipts[source]["logs"] = []any{} }
+	unknown := func(n *scripted) {
+		n.hooks["eth_getLogs"] = constant(node.Error{Code: -32000, Message: "unknown block"})
+	}
+	pend := func(n *scripted) { n.receipts[source] = object{} }
+	forget := func(n *scripted) { n.receipts = nil }
+	back := func(blocks uint64) func(*scripted) { // it lags behind, and does not stand still
+		return func(n *scripted) {
+			n.head -= blocks
+			n.at = n.at.Add(time.Duration(blocks) * n.pace)
+		}
+	}
+	stale := func(n *scripted) { n.head -= uint64(4 * time.Minute / n.pace) }
+	fork := func(n *scripted) { // the payout is in another block
+		block := uint64(n.receipts[payment]["blockNumber"].(hexutil.Uint64))
+		n.forks[block] = 1
+		n.include(payment, block, n.receipts[payment]["logs"].([]object)...)
+	}
+	deaf := func(n *scripted) { n.hooks["eth_getLogs"] = constant(nil) }
+	type change map[int]func(*scripted) // by endpoint
+	const disagree, lags, alone = "disagree", "has the block yet", "Only one node"
+	for name, test := range map[string]struct {
+		endpoints           int
+		source, destination change
+		state               State
+		final               bool
+		reason              string
+	}{
+		"one":                        {1, nil, nil, Settled, true, ""},
+		"two agree":                  {2, nil, nil, Settled, true, ""},
+		"first hides":                {2, nil, change{0: hide}, Settled, false, disagree},
+		"second hides":               {2, nil, change{1: hide}, Settled, false, disagree},
+		"first of three hides":       {3, nil, change{0: hide}, Settled, true, ""},
+		"second of three hides":      {3, nil, change{1: hide}, Settled, true, ""},
+		"two of three hide":          {3, nil, change{0: hide, 1: hide}, Settling, false, ""},
+		"another block":              {2, nil, change{1: fork}, Settled, false, disagree},
+		"no list of logs":            {2, nil, change{0: deaf}, Settled, false, alone},
+		"one of three has no list":   {3, nil, change{0: deaf}, Settled, true, ""},
+		"no such block at one":       {2, nil, change{1: unknown}, Settled, false, disagree},
+		"payer one block apart":      {2, nil, change{1: back(1)}, Settled, true, ""},
+		"payer stands still":         {2, nil, change{1: stale}, Settled, false, alone},
+		"source two blocks apart":    {2, change{1: back(2)}, nil, Settled, true, ""},
+		"one source failed":          {2, change{0: fail}, nil, Settled, false, disagree},
+		"other source failed":        {2, change{1: fail}, nil, Settled, false, disagree},
+		"one of three failed":        {3, change{0: fail}, nil, Settled, true, ""},
+		"both failed":                {2, change{0: fail, 1: fail}, nil, Failed, true, ""},
+		"failed and pending":         {2, change{0: fail, 1: pend}, nil, Pending, false, disagree},
+		"pending and failed":         {2, change{0: pend, 1: fail}, nil, Pending, false, disagree},
+		"two failed, one pending":    {3, change{0: pend, 1: fail, 2: fail}, nil, Pending, false, disagree},
+		"failed and unknown":         {2, change{0: fail, 1: forget}, nil, Pending, false, disagree},
+		"no swap and swap":           {2, change{0: empty}, nil, Settled, false, disagree},
+		"no swap and failed":         {2, change{0: empty, 1: fail}, nil, Pending, false, disagree},
+		"both without a swap":        {2, change{0: empty, 1: empty}, nil, NotASwap, true, ""},
+		"source unknown to one":      {2, change{0: forget}, nil, Settled, false, disagree},
+		"source below the block":     {2, change{1: back(3000)}, nil, Settled, false, lags},
+		"source stands still":        {2, change{0: stale}, nil, Settled, false, alone},
+		"the only payer stands":      {1, nil, change{0: stale}, Settled, true, ""},
+		"the only source stands":     {1, change{0: stale}, nil, Settled, true, ""},
+		"unknown to all":             {2, change{0: forget, 1: forget}, nil, NotFound, false, ""},
+		"lower head decides, source": {2, change{1: back(2400 - 5)}, nil, Pending, false, ""},
+		"lower head decides, payer":  {2, nil, change{1: back(48 - 5)}, Settled, false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w.t = t
-			test(t, w)
+			s := paidSwap(t, toHub, test.endpoints)
+			for i, f := range test.source {
+				f(s.nodes[robinhood][i])
+			}
+			for i, f := range test.destination {
+				f(s.nodes[hub][i])
+			}
+			s.start()
+			s.wantReason(test.state, test.final, test.reason)
 		})
 	}
 }
 
-func wantPoolToPool(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain, `[{"seconds": 13}]`, `[{"srcChain": 4663, "seconds": 90}]`)
-	unknown := common.Hash{1}
-	if s := g.want(robinhood, unknown, NotFound, false); s.Source != nil || s.Swaps != nil {
-		t.Errorf("got %+v of an unknown transaction", s)
-	}
-
-	robin := w.chains[robinhood]
-	hash := robin.Submit(w.pool(robinhood, chain.ETH), big.NewInt(1000), w.etherSwap(1000))
-	s := g.want(robinhood, hash, Pending, false)
-	if s.Source != nil || len(s.Swaps) != 1 || s.Swaps[0].Amount.Uint64() != 1000 || s.Swaps[0].Seconds != 90 {
-		t.Errorf("got %+v of a transaction in no block", s)
-	}
-	robin.Commit()
-	receipt := robin.Receipt(hash)
-
-	s = g.want(robinhood, hash, Settling, false)
-	got := s.Swaps[0]
-	if got.DstChainID != 369 || got.DstToken != w.token(hub, chain.WETH) || common.BytesToAddress(got.Recipient) != recipient ||
-		got.RecipientType != 0 || got.Amount.Uint64() != 1000 || got.IntegratorID != [32]byte{31: 7} || got.Seconds != 90 || got.Burn != nil || got.Settlement != nil {
-		t.Errorf("got the swap %+v", got)
-	}
-	block, _ := robin.Block(receipt.BlockHash)
-	if s.Source.Block != receipt.BlockNumber.Uint64() || s.Source.Confirmations != 1 || s.Source.Time.Unix() != int64(block) {
-		t.Errorf("got the source %+v, want block %s of %d", s.Source, receipt.BlockNumber, block)
-	}
-
-	paid := w.settleEther(w.nonceOf(receipt, 0), 1000, 997)
-	s = g.want(robinhood, hash, Settled, true)
-	p := s.Swaps[0].Settlement
-	block, _ = w.chains[hub].Block(paid.BlockHash)
-	if p.ChainID != hub || p.TxHash != paid.TxHash || p.Amount.Uint64() != 997 || p.Time.Unix() != int64(block) || p.Note != (common.Hash{}) {
-		t.Errorf("got the settlement %+v, want that of %s", p, paid.TxHash)
-	}
-}
-
-// burn burns 100 USDC on optimism for the receiver, in one transaction.
-func (w *world) burn(maxFee int64) *types.Receipt {
-	w.t.Helper()
-	hook := calldata.Swap{DstChainID: uint64(hub), DstToken: w.token(hub, chain.USDC), Recipient: recipient[:]}
-	burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: w.deployment.Settlement.Receiver.Address, BurnToken: w.token(optimism, chain.USDC), Swap: hook}
-	burn.Amount.SetFromBig(hundred)
-	burn.MaxFee.SetUint64(uint64(maxFee))
-	return w.chains[optimism].Send(cctpOf(optimism).Messenger.Address, burn.Encode())
-}
-
-// settleBurn pays a burn out on the hub.
-func (w *world) settleBurn(message []byte, amount int64) *types.Receipt {
-	w.t.Helper()
-	return w.send(hub, w.pool(hub, chain.USDC), contracts.PoolABI, "settle", contracts.Settlement{
-		Source: big.NewInt(2), Nonce: new(big.Int).SetBytes(message[12:44]), Token: w.token(hub, chain.USDC), Amount: big.NewInt(amount),
-		Recipient: recipient[:], ProtocolFee: new(big.Int).Sub(hundred, big.NewInt(amount)), IntegratorFee: new(big.Int),
-	})
-}
-
-func wantBurn(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain)
-	burnt := w.burn(20_000)
-	s := g.want(optimism, burnt.TxHash, Settling, false)
-	if b := s.Swaps[0].Burn; b == nil || b.Domain != 2 || b.State != cctp.Unseen || b.Nonce != (common.Hash{}) {
-		t.Errorf("got the burn %+v before the issuer has seen it", b)
-	}
-	if got := s.Swaps[0]; got.DstChainID != 369 || got.Amount.Uint64() != 100_000_000 || common.BytesToAddress(got.Recipient) != recipient {
-		t.Errorf("got the swap %+v", got)
-	}
-	messages, _ := w.attest(burnt)
-	g.issuer.say(burnt.TxHash, cctp.Message{State: cctp.Complete, Message: messages[0]})
-	s = g.want(optimism, burnt.TxHash, Settling, false)
-	if b := s.Swaps[0].Burn; b.State != cctp.Complete || b.Nonce != common.Hash(messages[0][12:44]) {
-		t.Errorf("got the burn %+v", b)
-	}
-	paid := w.settleBurn(messages[0], 99_700_000)
-	s = g.want(optimism, burnt.TxHash, Settled, true)
-	if p := s.Swaps[0].Settlement; p.TxHash != paid.TxHash || p.Amount.Uint64() != 99_700_000 || p.ChainID != hub {
-		t.Errorf("got the settlement %+v", p)
+// TestRequests counts the requests to nodes, a batch being one: for a first answer and for
+// the one that makes a swap final, while it settles, and once it is late.
+func TestRequests(t *testing.T) {
+	for name, test := range map[string]struct {
+		route                 route
+		endpoints             int
+		first, settling, late int
+	}{
+		"one endpoint":          {toHub, 1, 5, 1, 1},
+		"two endpoints":         {toHub, 2, 7, 1, 2},
+		"note, one endpoint":    {toNote, 1, 5, 1, 1},
+		"note, two endpoints":   {toNote, 2, 7, 1, 2},
+		"onward, one endpoint":  {onward, 1, 7, 1, 1},
+		"onward, two endpoints": {onward, 2, 10, 1, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := paidSwap(t, test.route, test.endpoints)
+			paid := s.destination().words
+			start := func(seconds string) { s.start(`[{"seconds": 13}]`, `[{"seconds": `+seconds+`}]`) }
+			step := func(name string, state State, want int) {
+				t.Helper()
+				s.want(state, state == Settled)
+				got := 0
+				for _, nodes := range s.nodes {
+					for _, n := range nodes {
+						got += n.counted()
+					}
+				}
+				if got != want {
+					t.Errorf("%s: got %d requests, want %d", name, got, want)
+				}
+			}
+			start("900")
+			step("first answer", Settled, test.first)
+			step("final", Settled, 0)
+			s.words(nil)
+			start("900")
+			step("first answer of a swap that settles", Settling, test.endpoints+1+test.settling)
+			step("settling", Settling, test.settling)
+			s.words(paid)
+			step("the last answer", Settled, test.first)
+			s.words(nil)
+			start("60")
+			step("first answer of a swap that is late", Settling, test.endpoints+1+test.late)
+			step("late", Settling, test.late)
+		})
 	}
 }
 
-// Two equal burns in one transaction cannot be made by the operator alone, but the
-// issuer's answer may hold messages of others, and equal ones.
-func wantTwoBurns(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain)
-	burnt, other := w.burn(1), w.burn(2)
-	mine, _ := w.attest(burnt)
-	foreign, _ := w.attest(other)
-	changed := append([]byte(nil), foreign[0]...)
-	changed[len(changed)-1]++ // another recipient in the hook
-	g.issuer.say(burnt.TxHash, cctp.Message{State: cctp.Complete, Message: changed}, cctp.Message{State: cctp.Complete, Message: mine[0]})
-	s := g.want(optimism, burnt.TxHash, Settling, false)
-	if b := s.Swaps[0].Burn; b.Nonce != common.Hash(mine[0][12:44]) {
-		t.Errorf("got the nonce %s of another burn", b.Nonce)
+// TestReplacedBlocks wants nothing to be final that rests on a block which is gone.
+func TestReplacedBlocks(t *testing.T) {
+	for name, endpoints := range map[string]int{"one endpoint": 1, "two endpoints": 2} {
+		t.Run(name, func(t *testing.T) {
+			remembered := func() (s *script, paid map[string]uint64) {
+				s = paidSwap(t, toHub, endpoints)
+				s.start()
+				paid = s.destination().words
+				s.words(nil)
+				s.want(Settling, false) // the source is remembered
+				return s, paid
+			}
+			s, paid := remembered()
+			s.words(paid)
+			block := s.source().block(10 * time.Minute)
+			for _, n := range s.nodes[s.src] {
+				n.forks[block] = 1
+				n.include(s.tx, block+1, s.swapped(0))
+			}
+			if got := s.want(Settled, true); got.Source.Block != block+1 {
+				t.Errorf("got the source %+v, want it in the next block", got.Source)
+			}
+
+			s, paid = remembered()
+			s.words(paid)
+			for _, n := range s.nodes[s.src] {
+				delete(n.receipts, s.tx)
+			}
+			s.wantReason(Pending, false, seenBefore)
+		})
 	}
-	l := &lookup{Tracker: g.Tracker, trail: &progress{issued: map[common.Hash][]cctp.Message{}}, issued: map[common.Hash]*issued{}}
-	decode := func(message []byte) *calldata.Message {
-		m, err := calldata.DecodeMessage(message)
-		if err != nil {
-			t.Fatal(err)
+	s := newScript(t, toHub)
+	s.swap(10 * time.Minute)
+	s.pay(30 * time.Second)
+	s.start()
+	s.want(Settled, false)
+	delete(s.destination().receipts, s.paid)
+	s.words(map[string]uint64{})
+	if got := s.want(Settling, false); got.Swaps[0].Settlement != nil {
+		t.Errorf("got the settlement %+v of a block that is gone", got.Swaps[0].Settlement)
+	}
+	s.paid = common.Hash{22}
+	s.pay(3 * time.Minute)
+	if got := s.want(Settled, true); got.Swaps[0].Settlement.TxHash != s.paid {
+		t.Errorf("got %s, want the settlement that stayed", got.Swaps[0].Settlement.TxHash)
+	}
+}
+
+// TestLoadBalancers has two endpoints, behind each of which nodes have different heads.
+func TestLoadBalancers(t *testing.T) {
+	turn := uint64(0)
+	lag := func() uint64 {
+		turn++
+		return turn % 3
+	}
+	s := paidSwap(t, toHub, 2)
+	for _, nodes := range s.nodes {
+		nodes[0].lag = lag
+		nodes[1].lag = lag
+	}
+	s.start()
+	s.want(Settled, true)
+
+	fresh := newScript(t, toHub) // its payout is in the newest block
+	fresh.swap(10 * time.Minute)
+	fresh.pay(0)
+	fresh.multiply(2)
+	for _, n := range fresh.nodes[hub] {
+		n.lag = lag
+	}
+	fresh.start()
+	for range 20 {
+		got := fresh.look()
+		reason := got.Reason + got.Swaps[0].Reason
+		early := got.State == Settled || got.Next == shortestNext
+		if got.Final || !early || strings.Contains(reason, "disagree") || strings.Contains(reason, "Contact") {
+			t.Fatalf("got %s, %q, again in %v", got.State, reason, got.Next)
 		}
-		return m
 	}
-	g.issuer.say(other.TxHash, cctp.Message{State: cctp.Complete, Message: mine[0]}, cctp.Message{State: cctp.Complete, Message: foreign[0]}, cctp.Message{State: cctp.Waiting})
-	tx := other.TxHash
-	first, second := l.attested(t.Context(), tx, &Burn{}, decode(mine[0])), l.attested(t.Context(), tx, &Burn{}, decode(foreign[0]))
-	if first == nil || second == nil || first.Nonce == second.Nonce {
-		t.Errorf("got %+v and %+v, want a message for each", first, second)
+	if got := fresh.Problems(); len(got) != 0 {
+		t.Errorf("got the problems %q of a pool that is right", got)
 	}
-	third := &Burn{}
-	if l.attested(t.Context(), tx, third, decode(foreign[0])) != nil || third.State != cctp.Waiting {
-		t.Errorf("got %+v, want the third to wait", third)
+
+	for ago, says := range map[time.Duration]string{0: "has the block yet", 2 * paces[robinhood]: "disagree"} {
+		failed := newScript(t, toHub) // one of the nodes does not have its receipt
+		failed.source().include(failed.tx, failed.source().block(ago))
+		failed.source().receipts[failed.tx]["status"] = "0x0"
+		failed.multiply(2)
+		failed.nodes[failed.src][1].receipts = nil
+		failed.start()
+		failed.wantReason(Pending, false, says)
 	}
 }
 
-func wantOnward(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain)
-	usdc := w.token(optimism, chain.USDC)
-	swapped := w.send(hub, w.pool(hub, chain.USDC), contracts.PoolABI, "swap", big.NewInt(int64(optimism)), hundred, recipient[:], uint8(0), usdc, [32]byte{})
-	if s := g.want(hub, swapped.TxHash, Settling, false); s.Swaps[0].Burn != nil {
-		t.Errorf("got the burn %+v before there is one", s.Swaps[0].Burn)
+// TestNext wants clients to be told to ask when there may be something new, the less often
+// the longer a swap takes.
+func TestNext(t *testing.T) {
+	const day = 24 * time.Hour
+	for name, test := range map[string]struct {
+		change func(*script)
+		want   time.Duration
+	}{
+		"unknown":                     {func(*script) {}, shortestNext},
+		"confirmations of the source": {func(s *script) { s.swap(0) }, 22 * time.Second},
+		"settles":                     {func(s *script) { s.swap(time.Minute) }, 10 * time.Second},
+		"settles for an hour":         {func(s *script) { s.swap(time.Hour) }, time.Minute},
+		"settles for a day":           {func(s *script) { s.swap(day) }, 5 * time.Minute},
+		"confirmations of the payout, for a day": {func(s *script) {
+			s.swap(day)
+			s.pay(90 * time.Second)
+		}, 20 * time.Second},
+		"no node shows it": {func(s *script) {
+			s.swap(day)
+			s.pay(time.Hour, transfer(recipient, recipient, 1))
+		}, shortestNext},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, toHub)
+			test.change(s)
+			s.start()
+			now := time.Now()
+			s.Now = func() time.Time { return now }
+			if got := s.look(); got.Next != test.want {
+				t.Errorf("got %s, again in %v, want %v: %+v", got.State, got.Next, test.want, got)
+			}
+		})
 	}
-	paid := w.send(base, w.pool(base, chain.USDC), contracts.PoolABI, "settleOnward", contracts.Settlement{
-		Source: big.NewInt(int64(hub)), SrcPool: w.pool(hub, chain.USDC), Nonce: w.nonceOf(swapped, 0), Token: w.token(base, chain.USDC),
-		Amount: big.NewInt(99_500_000), Recipient: recipient[:], ProtocolFee: big.NewInt(500_000), IntegratorFee: new(big.Int),
-	}, cctpOf(optimism).Domain)
-	s := g.want(hub, swapped.TxHash, Settling, false)
-	if b := s.Swaps[0].Burn; b == nil || b.Domain != 6 || b.State != cctp.Unseen {
-		t.Errorf("got the burn %+v", b)
-	}
-	messages, signatures := w.attest(paid)
-	other := bytes.Clone(messages[0]) // of another swap to the same recipient
-	other[12]++
-	other[len(other)-1]++
-	g.issuer.say(paid.TxHash, cctp.Message{State: cctp.Complete, Message: other}, cctp.Message{State: cctp.Complete, Message: messages[0]})
-	s = g.want(hub, swapped.TxHash, Settling, false)
-	if b := s.Swaps[0].Burn; b.State != cctp.Complete || b.Nonce != common.Hash(messages[0][12:44]) || s.Swaps[0].Settlement != nil {
-		t.Errorf("got %+v before the delivery", s.Swaps[0])
-	}
-	delivered := w.send(optimism, cctpOf(optimism).Transmitter.Address, contracts.TransmitterABI, "receiveMessage", messages[0], signatures[0])
-	s = g.want(hub, swapped.TxHash, Settled, true)
-	if p := s.Swaps[0].Settlement; p.ChainID != optimism || p.TxHash != delivered.TxHash || p.Amount.Uint64() != 99_500_000 {
-		t.Errorf("got the settlement %+v, want %s", p, delivered.TxHash)
-	}
-}
-
-// Why a transaction failed is asked for again, if the node could not be asked.
-func wantReplayedAgain(t *testing.T, w *world) {
-	robin, pool := w.chains[robinhood], w.pool(robinhood, chain.ETH)
-	g := w.newRig(t, everyChain)
-	hash := robin.Submit(pool, big.NewInt(5), w.etherSwap(1000))
-	robin.Commit()
-	g.fronts[robinhood][0].Instead("eth_call", node.Drops)
-	if s := g.want(robinhood, hash, Failed, false); s.Reason != "" {
-		t.Errorf("got the reason %q of a replay that failed", s.Reason)
-	}
-	g.fronts[robinhood][0].Instead("eth_call", nil)
-	if s := g.want(robinhood, hash, Failed, true); s.Reason != "value is not the amount" {
-		t.Errorf("got the reason %q", s.Reason)
+	l := &lookup{Tracker: &Tracker{Options: Options{Now: time.Now}}, trail: &progress{}, blocked: 5 * time.Minute}
+	s := &Status{State: Settling, Source: &Source{Time: time.Now()}}
+	if l.schedule(s); s.Next != 5*time.Minute {
+		t.Errorf("the issuer cannot be asked for five minutes, and clients ask in %v", s.Next)
 	}
 }
 
-func wantReverted(t *testing.T, w *world) {
-	robin, pool := w.chains[robinhood], w.pool(robinhood, chain.ETH)
-	g := w.newRig(t, everyChain, `"4663": 1`, `"4663": 2`)
-	hash := robin.Submit(pool, big.NewInt(5), w.etherSwap(1000))
-	robin.Commit()
-	s := g.want(robinhood, hash, Failed, false)
-	if s.Reason != "value is not the amount" {
-		t.Errorf("got the reason %q", s.Reason)
+// TestRefusals: endpoints that fail are a fault with the chain, and the next one is asked.
+func TestRefusals(t *testing.T) {
+	refusing := func(endpoints int) *script {
+		s := newScript(t, toHub)
+		s.swap(10 * time.Minute)
+		s.multiply(endpoints)
+		s.start()
+		return s
 	}
-	if len(s.Swaps) != 1 || s.Swaps[0].State != Failed || s.Swaps[0].Amount.Uint64() != 1000 {
-		t.Errorf("got the swaps %+v, want what was asked for", s.Swaps)
+	for name, handler := range map[string]http.HandlerFunc{
+		"status 500": node.Status(500),
+		"over quota": node.Limited("7"),
+		"endless":    node.Pours,
+		"null":       node.Says("null"),
+	} {
+		s := refusing(2)
+		s.source().handler = handler
+		s.want(Settling, false)
+		alone := refusing(1)
+		alone.source().handler = handler
+		if name == "endless" {
+			alone.wantFault(fault.StatusUnavailable, "chain 4663")
+			continue
+		}
+		if f := alone.wantFault(fault.ChainUnavailable, "chain 4663"); f.RetryAfter < time.Second {
+			t.Errorf("%s: retry after %v", name, f.RetryAfter)
+		}
 	}
-	robin.Commit()
-	g.want(robinhood, hash, Failed, true)
+	// A node that has pruned the transaction says so; it is not blamed.
+	pruned := refusing(1)
+	pruned.source().hooks["eth_getTransactionReceipt"] = constant(node.Error{Code: 4444, Message: "pruned"})
+	pruned.wantFault(fault.ChainUnavailable, "chain 4663")
+	if h := pruned.chains.Health(robinhood, rpc.Tracking); h.Resting != 0 {
+		t.Errorf("got %+v, want no endpoint to rest", h)
+	}
+	wrong := refusing(1)
+	wrong.destination().hooks["eth_call"] = constant("0x02")
+	wrong.wantFault(fault.ChainUnavailable, "has a contract that does not match the deployment")
+	wrong.chains.Close()
+	wrong.wantFault(fault.ChainUnavailable, "did not answer")
+}
 
-	silent := w.newRig(t, everyChain)
-	silent.fronts[robinhood][0].Instead("eth_call", node.RPCError(-32000))
-	if s := silent.want(robinhood, hash, Failed, true); s.Reason != "" {
-		t.Errorf("got the reason %q from a node that tells none", s.Reason)
+func TestNoEndpoint(t *testing.T) {
+	s := paidSwap(t, toHub, 1)
+	nodes := maps.Clone(s.nodes)
+	delete(s.nodes, hub)
+	s.start()
+	const says = "has no RPC endpoint configured"
+	f := s.wantFault(fault.ChainUnavailable, "chain 369, on which the swap is paid out, "+says)
+	if f.Role != 0 {
+		t.Errorf("got %+v, want no parameter blamed", f)
+	}
+	s.nodes = nil
+	s.start()
+	f = s.wantFault(fault.ChainUnavailable, "chain 4663, of the transaction, "+says)
+	if f.Role != fault.SourceChain || f.RetryAfter != time.Minute {
+		t.Errorf("got %+v", f)
+	}
+	nodes[hub] = append(nodes[hub], nodes[hub][0].another(t))
+	s.nodes = nodes
+	s.start()
+	if got := s.Alone(); !slices.Equal(got, []chain.ID{robinhood}) {
+		t.Errorf("the only endpoints are those of %v, want of 4663", got)
+	}
+	if s.Ready() || len(s.Missing()) == 0 || slices.Contains(s.Missing(), hub) {
+		t.Errorf("the chains without an endpoint are %v", s.Missing())
+	}
+	s.start(`"tracking": "reference"`, `"tracking": "none"`)
+	s.src = chain.PrivacyEthereum
+	s.wantFault(fault.StatusUnavailable, "on chain 1, or contact the operator")
+}
+
+// TestOneLookup: look-ups at the same time are one, and callers that leave do not end it.
+// What it found is not asked for again before it is time.
+func TestOneLookup(t *testing.T) {
+	s := newScript(t, toHub)
+	s.swap(time.Minute)
+	s.start()
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, _ = s.Status(gone, s.src, s.tx)
+	var callers sync.WaitGroup
+	ask := func() {
+		if got, err := s.Status(t.Context(), s.src, s.tx); err != nil || got.State != Settling {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	}
+	for range 20 {
+		callers.Go(ask)
+	}
+	callers.Wait()
+	step := func(name string, source, destination int) {
+		t.Helper()
+		ask()
+		gotSource, gotDestination := s.source().counted(), s.destination().counted()
+		if gotSource != source || gotDestination != destination {
+			t.Errorf("%s: got %d and %d requests, want %d and %d", name, gotSource, gotDestination, source, destination)
+		}
+	}
+	step("at the same time", 2, 1)
+	s.pass(9 * time.Second) // less than nextCheckSeconds
+	step("too early", 0, 0)
+	s.pass(2 * time.Second)
+	step("when it is time", 0, 1) // the source is confirmed
+}
+
+// TestFinalIsKept also while hashes are asked for that somebody has made up.
+func TestFinalIsKept(t *testing.T) {
+	s := paidSwap(t, toHub, 1)
+	s.start()
+	first := s.want(Settled, true)
+	asked := s.source().counted()
+	for i := range 2 * cacheSize {
+		k := cache.Key{Network: robinhood, Name: common.Hash{byte(i), byte(i >> 8)}}
+		s.answers.Ask(t.Context(), k, func() cache.Entry[entry] { return cache.Entry[entry]{} })
+	}
+	s.pass(365 * 24 * time.Hour)
+	again := s.want(Settled, true)
+	if asked == 0 || s.source().counted() != 0 || again.Swaps[0].Settlement != first.Swaps[0].Settlement {
+		t.Error("a final answer was looked up again")
 	}
 }
 
-func wantNotASwap(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain)
-	hash := w.chains[robinhood].Submit(recipient, big.NewInt(1), nil)
-	w.chains[robinhood].Commit()
-	if s := g.want(robinhood, hash, NotASwap, true); len(s.Swaps) != 0 || s.Source == nil {
-		t.Errorf("got %+v", s)
+// TestLimit: a caller that may not ask the nodes gets the last answer, or is refused.
+func TestLimit(t *testing.T) {
+	s := newScript(t, toHub)
+	s.swap(time.Minute)
+	s.start()
+	limited := WithLimit(t.Context(), func() *fault.Error {
+		return &fault.Error{Code: fault.RateLimited, RetryAfter: 40 * time.Second}
+	})
+	if _, err := s.Status(limited, s.src, s.tx); fault.From(err).Code != fault.RateLimited {
+		t.Errorf("got %v, want the limit's refusal", err)
 	}
-	approved := w.send(hub, w.token(hub, chain.USDC), contracts.TokenABI, "approve", w.pool(hub, chain.USDC), plenty)
-	g.want(hub, approved.TxHash, NotASwap, true)
-	// A burn that others receive is none of ours.
-	burn := calldata.Burn{DestinationDomain: cctpOf(base).Domain, Receiver: recipient, BurnToken: w.token(optimism, chain.USDC), Swap: calldata.Swap{Recipient: recipient[:]}}
-	burn.Amount.SetUint64(5)
-	burnt := w.chains[optimism].Send(cctpOf(optimism).Messenger.Address, burn.Encode())
-	g.want(optimism, burnt.TxHash, NotASwap, true)
-	// A settlement is no swap either.
-	receipt := w.swapEther(50)
-	paid := w.settleEther(w.nonceOf(receipt, 0), 50, 49)
-	g.want(hub, paid.TxHash, NotASwap, true)
-}
-
-// A settlement whose block is replaced goes back, unless it was final.
-func wantSettlementGoesBack(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain, `"369": 1`, `"369": 3`)
-	receipt := w.swapEther(100)
-	before := w.chains[hub].Commit()
-	w.settleEther(w.nonceOf(receipt, 0), 100, 99)
-	g.want(robinhood, receipt.TxHash, Settled, false)
-	w.chains[hub].Fork(before)
-	w.chains[hub].Commit()
-	if s := g.want(robinhood, receipt.TxHash, Settling, false); s.Swaps[0].Settlement != nil {
-		t.Errorf("got the settlement %+v of a block that is gone", s.Swaps[0].Settlement)
-	}
-	paid := w.settleEther(w.nonceOf(receipt, 0), 100, 98)
-	w.chains[hub].Commit()
-	w.chains[hub].Commit()
-	if s := g.want(robinhood, receipt.TxHash, Settled, true); s.Swaps[0].Settlement.TxHash != paid.TxHash {
-		t.Errorf("got %s, want the settlement that stayed", s.Swaps[0].Settlement.TxHash)
-	}
-}
-
-func wantNoPayer(t *testing.T, w *world) {
-	g := w.newRig(t, everyChain)
-	swap := w.pack(contracts.PoolABI, "swap", new(big.Int).Lsh(big.NewInt(1), 70), big.NewInt(9), recipient[:], uint8(0), w.token(hub, chain.WETH), [32]byte{})
-	hash := w.chains[robinhood].Submit(w.pool(robinhood, chain.ETH), big.NewInt(9), swap)
-	w.chains[robinhood].Commit()
-	if s := g.want(robinhood, hash, Settling, false); s.Swaps[0].Reason != noPayer {
-		t.Errorf("got %+v of a swap to nowhere", s.Swaps[0])
+	s.want(Settling, false)
+	got, err := s.Status(limited, s.src, s.tx)
+	if err != nil || got.State != Settling || !got.Repeated || got.Next != 40*time.Second {
+		t.Errorf("got %+v, %v, want the last answer", got, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// What is final is what two endpoints say where there are two. The only endpoint of a
-// chain is believed.
+// Where a chain has two endpoints, two must agree before anything is final. A single
+// endpoint is trusted.
 
 // statement is what one endpoint says of something that happened on its chain.
 type statement struct {
@@ -28,7 +28,7 @@ func (s statement) said() statement { return s }
 // verdict is what the statements come to.
 type verdict struct {
 	statement     // that counts
-	choice    int // its place; -1 if nobody knows of anything
+	choice    int // its place; -1 if no endpoint reports anything
 	agree     int // endpoints that are up to date and say that
 	differ    int // endpoints that are up to date, have the block and say something else
 	lag       int // endpoints that do not have the block yet
@@ -42,10 +42,10 @@ type verdict struct {
 // standing still or telling of another chain.
 const headsApart = 2
 
-// ask has one endpoint of a chain after the other read, until what they say is enough.
-// That nothing happened is enough from so many of them.
+// ask reads from the endpoints of a chain in turn until their answers suffice. The answer
+// that nothing happened must come from neededForNo of them.
 func ask[T interface{ said() statement }](
-	ctx context.Context, l *lookup, network chain.ID, lane rpc.Lane, no int,
+	ctx context.Context, l *lookup, network chain.ID, lane rpc.Lane, neededForNo int,
 	read func(ctx context.Context, e *rpc.Endpoint, before []T) (T, error),
 ) (said []T, v verdict, err error) {
 	v.choice = -1
@@ -61,7 +61,7 @@ func ask[T interface{ said() statement }](
 			statements[i] = s.said()
 		}
 		v = l.weigh(network, statements)
-		if !l.isEnough(network, v, no) {
+		if !l.isEnough(network, v, neededForNo) {
 			return rpc.ErrMore
 		}
 		return nil
@@ -69,10 +69,10 @@ func ask[T interface{ said() statement }](
 	return said, v, err
 }
 
-func (l *lookup) isEnough(network chain.ID, v verdict, no int) bool {
+func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
 	switch {
 	case v.choice < 0:
-		return v.upToDate >= no && !v.unsure
+		return v.upToDate >= neededForNo && !v.unsure
 	case v.swap && v.confirmations < l.deployment.Confirmations(network):
 		return v.agree > 0
 	}

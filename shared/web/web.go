@@ -73,7 +73,7 @@ func JSON(w http.ResponseWriter, status int, v any) error {
 	return send(w, status, jsonType, body.Bytes())
 }
 
-// AppendText appends a text as JSON, quoted and escaped as JSON does it. Most texts need no escapes.
+// AppendText appends a text as a JSON string. Most texts need no escapes.
 func AppendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -120,8 +120,8 @@ var (
 	nosniff  = []string{"nosniff"}
 )
 
-// PolicyHash names an inline script or style sheet in a Content-Security-Policy: that
-// text, to the byte, and no other.
+// PolicyHash is the source expression that allows exactly this inline script or style
+// sheet in a Content-Security-Policy.
 func PolicyHash(text string) string {
 	sum := sha256.Sum256([]byte(text))
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
@@ -134,8 +134,8 @@ func PrefersHTML(h http.Header) bool {
 	return accepted["text/html"] > 0 && accepted["text/html"] >= accepted["application/json"]
 }
 
-// qualities reads the headers of a negotiation: how much each thing is wanted, in
-// lower case, from 0 to 1. What is no number counts as 0.
+// qualities reads the q values of Accept headers, by lower-case name. An invalid value
+// counts as 0.
 func qualities(headers ...string) map[string]float64 {
 	wanted := make(map[string]float64)
 	for item := range strings.SplitSeq(strings.ToLower(strings.Join(headers, ",")), ",") {
@@ -181,7 +181,7 @@ func Document(contentType string, body []byte, maxAge time.Duration) Handler {
 func JSONDocument(value any, maxAge time.Duration) Handler {
 	body, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("a document cannot be encoded: %v", err)) // its type is wrong, whatever the data
+		panic(fmt.Sprintf("a document cannot be encoded: %v", err)) // a programming error
 	}
 	return Document(jsonType[0], append(body, '\n'), maxAge)
 }
@@ -208,8 +208,8 @@ func compress(body []byte) []byte {
 	return zipped.Bytes()
 }
 
-// acceptsGzip tells whether an Accept-Encoding header lists gzip, or anything,
-// and does not rule it out with q=0. The name counts more than the star.
+// acceptsGzip reports whether an Accept-Encoding header accepts gzip, by name or else
+// by *.
 func acceptsGzip(header string) bool {
 	accepted := qualities(header)
 	if quality, named := accepted["gzip"]; named {
@@ -218,7 +218,7 @@ func acceptsGzip(header string) bool {
 	return accepted["*"] > 0
 }
 
-// has tells whether an If-None-Match header lists a tag.
+// has reports whether an If-None-Match header lists a tag.
 func has(headers []string, etag string) bool {
 	for _, header := range headers {
 		for item := range strings.SplitSeq(header, ",") {

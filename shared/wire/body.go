@@ -19,8 +19,7 @@ import (
 // Body builds a JSON object, field by field, in order. Names of fields are constants;
 // every text is escaped.
 //
-// It exists because encoding/json takes several times as long for a quote as
-// everything else together.
+// encoding/json takes several times as long for a quote as everything else together.
 type Body struct{ json []byte }
 
 // bodies are reused: they are the largest allocation of a quote.

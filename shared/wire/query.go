@@ -132,10 +132,10 @@ var paramNames = map[fault.Role]string{
 
 const integratorParam = "integratorId"
 
-// Name is the query parameter for a part of the request, empty for none.
+// Name is the query parameter for a part of the request, or empty.
 func Name(role fault.Role) string { return paramNames[role] }
 
-// Param is the query parameter at fault, empty for none.
+// Param is the query parameter at fault, or empty.
 func Param(e *fault.Error) string { return cmp.Or(e.Param, Name(e.Role)) }
 
 // The parameters without which there is no quote.
@@ -156,7 +156,7 @@ func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (qu
 	return decodeSwap(q, needed, parseChain, func(quote.Recipient) error { return nil })
 }
 
-// decodeSwap reads the parameters in a fixed order. The first one at fault is told.
+// decodeSwap reads the parameters in a fixed order, and reports the first invalid one.
 func decodeSwap(
 	q *Query, needed []string, parseChain func(string) (chain.ID, error), accept func(quote.Recipient) error,
 ) (req quote.Request, err error) {
@@ -182,8 +182,8 @@ func decodeSwap(
 	return req, err
 }
 
-// readRecipient reads the recipient as the type that the request states, or as the one
-// that its text has. It is zero where none is given.
+// readRecipient reads the recipient as the type that the request names, or else as the type
+// that its text has. It is zero if none is given.
 func (q *Query) readRecipient(accept func(quote.Recipient) error) (recipient quote.Recipient, err error) {
 	var kind quote.RecipientType
 	if err = Read(q, "recipientType", quote.ParseRecipientType, &kind); err != nil {
@@ -200,8 +200,8 @@ func (q *Query) readRecipient(accept func(quote.Recipient) error) (recipient quo
 	return recipient, err
 }
 
-// Integrator is the integrator that the request names, zero if none. It is
-// parsed once, though both the gateway and the version may ask for it.
+// Integrator is the integrator that the request names, or zero. It is parsed once for
+// the gateway and the version.
 func (q *Query) Integrator() (integrator.ID, error) {
 	return q.integrator.get(func() (id integrator.ID, err error) {
 		err = Read(q, integratorParam, integrator.ParseID, &id)
@@ -209,7 +209,7 @@ func (q *Query) Integrator() (integrator.ID, error) {
 	})
 }
 
-// For makes a version's function to decode quotes one of a deployment.
+// For binds a version's decode function to a deployment.
 func For(
 	d *chain.Deployment, decode func(*chain.Deployment, *Query) (quote.Request, error),
 ) func(*Query) (quote.Request, error) {
@@ -221,7 +221,7 @@ func Decoder(decode func(*Query) (quote.Request, error)) func(*http.Request) (qu
 	return func(r *http.Request) (quote.Request, error) { return decode(QueryOf(r)) }
 }
 
-// Read reads a parameter, which stays as it is where the parameter is not given.
+// Read parses a parameter into to, which keeps its value if the parameter is absent.
 func Read[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
 	text, err := q.find(name)
 	if err != nil || text == "" {
@@ -251,12 +251,12 @@ const (
 
 // Bounds of WarnTypos.
 const (
-	maxSlips = 3  // warnings of one request
+	maxTypos = 3  // warnings of one request
 	maxNames = 32 // names in a request; one with more was not written by hand
 )
 
 // WarnTypos names in the header Request-Warning the parameters that are none of
-// the known ones but differ from one only by case or by a slip: "integratorID" is
+// the known ones but differ from one only by case or by a typo: "integratorID" is
 // ignored, and silently costs a partner its fee. So does an empty integratorId.
 func WarnTypos(h http.Header, q *Query, known []string) {
 	if slices.Contains(known, integratorParam) && slices.Contains(q.values[integratorParam], "") {
@@ -272,21 +272,21 @@ func WarnTypos(h http.Header, q *Query, known []string) {
 		}
 	}
 	slices.Sort(unknown)
-	slips := 0
+	typos := 0
 	for _, name := range unknown {
 		meant := nearest(name, known)
 		if meant == "" {
 			continue
 		}
 		h.Add(RequestWarning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
-		slips++
-		if slips == maxSlips {
+		typos++
+		if typos == maxTypos {
 			return
 		}
 	}
 }
 
-// isWord keeps out whatever is no slip of ours and might not suit a header.
+// isWord keeps out names that cannot be a typo, or that are not safe in a header.
 func isWord(name string) bool {
 	const longest = 20
 	return name != "" && len(name) <= longest && !strings.ContainsFunc(name, func(r rune) bool {
@@ -294,7 +294,7 @@ func isWord(name string) bool {
 	})
 }
 
-// nearest gives the known name that is closest, empty if none is close: one letter
+// nearest is the closest known name, or empty if none is close: one letter
 // away, or two in a name of eight letters or more. Only names of a similar length are
 // compared letter by letter.
 func nearest(name string, known []string) (meant string) {
@@ -318,8 +318,7 @@ func nearest(name string, known []string) (meant string) {
 	return meant
 }
 
-// Distance is how many letters must be added, removed or replaced to make one
-// text of the other (Levenshtein). A byte counts as a letter.
+// EditDistance is the Levenshtein distance of two texts, counted in bytes.
 func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -1,6 +1,6 @@
-// Package wire holds the parts of the format that all versions have in common:
-// the query and its parameters, a token, an approval, a call, an error. What is
-// different in a version is in its own package.
+// Package wire holds what the formats of all versions have in common: the query and
+// its parameters, a token, an approval, a call, an error. What differs is in the
+// package of each version.
 package wire
 
 import (
@@ -18,12 +18,12 @@ type Quoter interface {
 	Quote(context.Context, *quote.Request) (*quote.Quote, error)
 }
 
-// Quotes is how a version reads a request and words a quote.
+// Quotes answers the quote requests of a version.
 type Quotes struct {
 	Quoter Quoter
-	Params []string // that it knows
+	Params []string // known parameters
 	Decode func(*Query) (quote.Request, error)
-	// Warn says why a quote of this version must not be signed, and nothing if it may. It may be nil.
+	// Warn says why a quote must not be signed, or nothing. It may be nil.
 	Warn func(*Query, quote.Recipient) string
 	Map  func(*quote.Quote) *Body
 }

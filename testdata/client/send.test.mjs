@@ -6,7 +6,6 @@ import { test } from 'node:test';
 import { createClient, QuoteError } from '@quotegate/client';
 import { connect, findReplacement, send, SendError, sendErrorOf } from '@quotegate/client/send';
 import { createWalletClient, custom } from 'viem';
-import { mainnet } from 'viem/chains';
 
 function golden(name) {
   const [request, answer] = readFileSync(`${process.env.GOLDENS}/${name}.http`, 'utf8').split(/\n\n(?=\d{3}\n)/);
@@ -16,6 +15,7 @@ function golden(name) {
 const listing = golden('pairs');
 const account = '0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1';
 const native = 'details-native';
+const ethereum = { id: 1, name: 'Ethereum', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [] } } };
 const hash = (digit) => '0x' + String(digit).repeat(64);
 
 // A client whose gateway is the exchange on record.
@@ -506,7 +506,7 @@ test('a signal stops it, before and after', async () => {
 });
 
 test('viem asks once, though it likes to ask again', async () => {
-  for (const make of [(provider) => createWalletClient({ chain: mainnet, transport: custom(provider) }), (provider) => custom(provider)({ chain: mainnet, retryCount: 3 })]) {
+  for (const make of [(provider) => createWalletClient({ chain: ethereum, transport: custom(provider) }), (provider) => custom(provider)({ chain: ethereum, retryCount: 3 })]) {
     const wallet = newWallet((_, { refuse, mine }) => ({ eth_sendTransaction: ([tx]) => { mine(tx); return isSwap(tx) ? refuse(-32603) : hash(1); } }));
     const got = await send(make(wallet), (await quoteOf()).checked, fast);
     assert.equal(got.txHash, hash(2));

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"regexp"
 	"strings"
 )
 
@@ -15,35 +14,20 @@ const maxDigits = 78
 // it is not there.
 type Amount string
 
-// Int is the amount as a number, nil if it is not there.
+// Int is the amount as a number, nil if it is not one.
 func (a Amount) Int() *big.Int {
-	n, ok := new(big.Int).SetString(string(a), 10)
-	if !ok {
+	if !isAmount(string(a)) {
 		return nil
 	}
+	n, _ := new(big.Int).SetString(string(a), 10)
 	return n
-}
-
-// UnmarshalJSON refuses what is not digits in quotes.
-func (a *Amount) UnmarshalJSON(data []byte) error {
-	text := strings.Trim(string(data), `"`)
-	if !isAmount(text) || len(data) != len(text)+2 {
-		return fmt.Errorf("%.100q is not an amount in digits", data)
-	}
-	*a = Amount(text)
-	return nil
 }
 
 // A Percentage is a number from 0 to 100 as an answer writes it, such as 0.3; empty if it is not there.
 type Percentage string
 
-var percentages = regexp.MustCompile(`^((0|[1-9][0-9]?)(\.[0-9]+)?|100(\.0+)?)$`)
-
-// UnmarshalJSON refuses what is not such a number.
+// UnmarshalJSON keeps a number as it is written. BPS refuses everything else.
 func (p *Percentage) UnmarshalJSON(data []byte) error {
-	if !percentages.Match(data) {
-		return fmt.Errorf("%.100q is not a percentage", data)
-	}
 	*p = Percentage(data)
 	return nil
 }
@@ -130,6 +114,8 @@ func MaxAmount(h Holding) (*big.Int, error) {
 func isNatural(n *big.Int) bool { return n != nil && n.Sign() >= 0 }
 
 func isAmount(text string) bool { return digits(text) && len(text) <= maxDigits }
+
+func isPercentage(n float64) bool { return n >= 0 && n <= 100 }
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 

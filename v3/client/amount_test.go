@@ -43,8 +43,12 @@ func TestAmountCases(t *testing.T) {
 			t.Errorf("%s with %d decimals: got %s, want %s", c.Amount, c.Decimals, got, c.Want)
 		}
 	}
+	number := func(text string) *big.Int { // nil for none
+		n, _ := new(big.Int).SetString(text, 10)
+		return n
+	}
 	for _, c := range cases.Max {
-		h := Holding{Amount(c.Balance).Int(), c.Native, Amount(c.Gas).Int(), Amount(c.Max).Int()}
+		h := Holding{number(c.Balance), c.Native, number(c.Gas), number(c.Max)}
 		got, err := MaxAmount(h)
 		wantAmount(t, "max, "+c.Name, got, err, c.Want, c.Says)
 	}

@@ -7,7 +7,7 @@
 //	for status, err := range c.Follow(ctx, client.Sent{Hash: hash, Quote: checked}) { … }
 //
 // Show Checked.Unchecked to the user. Never resend a swap whose outcome is unknown. The
-// README beside this package describes what is verified and against what.
+// README in npm/ describes what is verified and against what.
 package client
 
 import (
@@ -112,8 +112,11 @@ func (c *Client) Pairs(ctx context.Context) (*Listing, error) {
 		return nil, err
 	}
 	if a.status != http.StatusNotModified || kept == nil {
-		if kept, err = a.parseListing(); err != nil {
-			return nil, err
+		if !a.isObject() {
+			return nil, a.refusal()
+		}
+		if kept, err = ParseListing(a.body); err != nil {
+			return nil, a.note(err)
 		}
 	}
 	c.mu.Lock()
@@ -148,25 +151,18 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusOK {
-		return nil, a.refusal()
-	}
 	if !a.isObject() {
 		return nil, a.refusal()
 	}
 	if warning := a.header.Get("Quote-Warning"); warning != "" {
-		return nil, a.unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning))
+		return nil, a.note(unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning)))
 	}
 	checked, err := Verify(r, a.body, known)
-	var e *Error
-	if errors.As(err, &e) {
-		e.Status, e.RequestID = a.status, a.requestID()
-	}
 	if err != nil {
-		return nil, err
+		return nil, a.note(err)
 	}
 	if checked.Quote.Details == nil {
-		return nil, a.unverified(refusedQuote, fmt.Errorf("details: missing although requested"))
+		return nil, a.note(unverified(refusedQuote, errors.New("details: missing although requested")))
 	}
 	checked.Expires = checked.Quote.expires(asked, a.header)
 	return checked, nil
@@ -233,60 +229,37 @@ func (c *Client) get(ctx context.Context, path string, head http.Header) (*answe
 	if c.apiKey != "" {
 		req.Header.Set("API-Key", c.apiKey)
 	}
-	a, err := c.do(req)
+	res, err := c.http.Do(req)
+	var body []byte
 	if err == nil {
-		return a, nil
+		defer res.Body.Close()
+		body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	}
-	if ctx.Err() != nil {
+	switch {
+	case err == nil:
+		return &answer{res.StatusCode, res.Header, body}, nil
+	case ctx.Err() != nil:
 		return nil, fmt.Errorf("canceled while waiting for the gateway: %w", context.Cause(ctx))
 	}
 	return nil, &Error{Code: Unreachable, Message: "the gateway does not answer", cause: err}
 }
 
-func (c *Client) do(req *http.Request) (*answer, error) {
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
-	if err != nil {
-		return nil, fmt.Errorf("the response was cut off: %w", err)
-	}
-	return &answer{res.StatusCode, res.Header, body}, nil
-}
+func (a *answer) requestID() string { return fmt.Sprintf("%.100s", a.header.Get("X-Request-Id")) }
 
-func (a *answer) parseListing() (*Listing, error) {
-	if a.status != http.StatusOK || !a.isObject() {
-		return nil, a.refusal()
-	}
-	l, err := ParseListing(a.body)
+// note adds to an error of this package which answer it is about.
+func (a *answer) note(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
-		e.Status, e.RequestID = a.status, a.requestID()
+		e.Status = a.status
+		e.RequestID = a.requestID()
 	}
-	return l, err
+	return err
 }
 
-func (a *answer) requestID() string { return cut(a.header.Get("X-Request-Id"), 100) }
-
-func (a *answer) unverified(message string, problems ...error) *Error {
-	e := unverified(message, problems...)
-	e.Status, e.RequestID = a.status, a.requestID()
-	return e
-}
-
-// isObject tells whether an answer can be read at all. A proxy's page cannot.
+// isObject tells whether an answer can be read at all. A refusal and a proxy's page cannot.
 func (a *answer) isObject() bool {
-	return len(a.body) <= maxAnswer && bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{")) && json.Valid(a.body)
-}
-
-// decodeBody reads an answer of at most maxAnswer bytes.
-func decodeBody(body []byte, into any) error {
-	if len(body) > maxAnswer {
-		return errors.New("the response is too large")
-	}
-	return decodeExactly(body, into)
+	return a.status == http.StatusOK && len(a.body) <= maxAnswer &&
+		bytes.HasPrefix(bytes.TrimSpace(a.body), []byte("{")) && json.Valid(a.body)
 }
 
 // QuoteURL is where a quote is asked for, to show it to a person.

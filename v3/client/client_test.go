@@ -62,29 +62,38 @@ func says(status int, body string) http.HandlerFunc {
 	}
 }
 
-// TestAnswersThatAreNone gives the client everything but an answer.
+// TestAnswersThatAreNone gives the client everything but an answer that it may sign.
 func TestAnswersThatAreNone(t *testing.T) {
-	tests := map[string]struct {
+	r := read(t, "details").request
+	without := string(edit{Path: "details", Drop: true}.apply(t, read(t, "details").body))
+	deep := strings.Repeat(`{"to":`, 100_000) + `1` + strings.Repeat("}", 100_000)
+	refusal := `{"error":"Too little","code":"AMOUNT_OUT_OF_RANGE","requestId":"7"}`
+	for name, test := range map[string]struct {
 		status     int
 		body       string
+		warning    string
 		code, says string
 	}{
-		"a refusal":           {400, `{"error":"Too little","code":"AMOUNT_OUT_OF_RANGE","requestId":"7"}`, AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
-		"another service":     {404, "<html>not here</html>", Unreadable, "404 and 21 bytes that cannot be read"},
-		"JSON of another":     {500, `{"message":"no"}`, Unreadable, "that cannot be read"},
-		"a redirect":          {302, ``, Unreadable, "302 and 0 bytes"},
-		"not JSON":            {200, "quote", Unreadable, "that cannot be read"},
-		"another form":        {200, `{"to": 7}`, Unverified, "cannot be read"},
-		"a list":              {200, `[]`, Unreadable, "that cannot be read"},
-		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, Unverified, "cannot be read"},
-		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, Unreadable, "that cannot be read"},
-		"nothing":             {200, `{}`, Unverified, "to: it is left out"},
-		"too deep":            {200, strings.Repeat(`{"to":`, 100_000) + `1` + strings.Repeat("}", 100_000), Unreadable, "that cannot be read"},
-	}
-	for name, test := range tests {
+		"a refusal":           {400, refusal, "", AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
+		"another service":     {404, "<html>not here</html>", "", Unreadable, "404 and 21 bytes that cannot be read"},
+		"JSON of another":     {500, `{"message":"no"}`, "", Unreadable, "that cannot be read"},
+		"a redirect":          {302, ``, "", Unreadable, "302 and 0 bytes"},
+		"not JSON":            {200, "quote", "", Unreadable, "that cannot be read"},
+		"another form":        {200, `{"to": 7}`, "", Unverified, "cannot be read"},
+		"a list":              {200, `[]`, "", Unreadable, "that cannot be read"},
+		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, "", Unverified, "cannot be read"},
+		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, "", Unreadable, "that cannot be read"},
+		"nothing":             {200, `{}`, "", Unverified, "to: it is left out"},
+		"too deep":            {200, deep, "", Unreadable, "that cannot be read"},
+		"no details":          {200, without, "", Unverified, "details: missing although requested"},
+		"a warning":           {200, string(read(t, "details").body), "must not be signed", Unverified, "must not be signed"},
+	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClient(t, (&fakeGateway{}).serve(t, says(test.status, test.body)))
-			_, err := c.Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
+			c := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Quote-Warning", test.warning)
+				says(test.status, test.body)(w, r)
+			}))
+			_, err := c.Quote(t.Context(), r)
 			wantError(t, err, test.says)
 			if e := wantCode(t, err, test.code); e.Status != test.status {
 				t.Errorf("got status %d, want %d", e.Status, test.status)
@@ -101,7 +110,7 @@ func TestErrorFields(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":"No","code":"UNSUPPORTED_PAIR","requestId":"7","param":"dstChain","reason":"ZERO","minAmount":"10","maxAmount":"20",
 			"successor":"/v3","until":"2027-01-01T00:00:00Z","alternatives":[{"dstChain":"369","dstToken":"USDC"}],"newer":{"words":true}}`)
 	}))
-	_, err := c.Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
+	_, err := c.Quote(t.Context(), read(t, "pair-usdc-1-to-usdc-369").request)
 	e := wantCode(t, err, UnsupportedPair)
 	got := fmt.Sprint(e.Message, e.Status, e.RequestID, e.Param, e.Reason, e.MinAmount, e.MaxAmount.Int(), e.Successor, e.Until, e.Alternatives, e.RetryAfter)
 	want := fmt.Sprint("No", 400, "7", "dstChain", "ZERO", "10", "20", "/v3", "2027-01-01T00:00:00Z", []Alternative{{"369", "USDC"}}, 17*time.Second)
@@ -125,7 +134,7 @@ func TestCodes(t *testing.T) {
 
 // TestVersion: both languages are one client, with one version.
 func TestVersion(t *testing.T) {
-	data, err := os.ReadFile("package.json")
+	data, err := os.ReadFile("npm/package.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +153,7 @@ func TestOutdated(t *testing.T) {
 	listing := strings.Replace(string(bodyOf(t, "pairs")), `"client": "`, `"client": "99.`, 1)
 	server := httptest.NewServer(says(200, listing))
 	defer server.Close()
-	_, err := newClient(t, server.URL).Quote(t.Context(), read(t, "v3", "pair-usdc-1-to-usdc-369").request)
+	_, err := newClient(t, server.URL).Quote(t.Context(), read(t, "pair-usdc-1-to-usdc-369").request)
 	if e := wantCode(t, err, Outdated); !strings.HasPrefix(e.Needs, "99.") {
 		t.Errorf("got %+v", e)
 	}
@@ -152,7 +161,7 @@ func TestOutdated(t *testing.T) {
 
 // TestListingIsKept asks for it once while it lasts, then with its tag, and not at all where one is pinned.
 func TestListingIsKept(t *testing.T) {
-	g := read(t, "v3", "details")
+	g := read(t, "details")
 	answer := says(200, string(g.body))
 	gateway := &fakeGateway{}
 	c := newClient(t, gateway.serve(t, answer))
@@ -182,7 +191,7 @@ func TestListingIsKept(t *testing.T) {
 
 // TestPinnedRouters: a gateway cannot name another contract than the reviewed one, in quote and listing alike.
 func TestPinnedRouters(t *testing.T) {
-	g := read(t, "v3", "details")
+	g := read(t, "details")
 	const evil = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 	truth := checkedQuote(t, "details").Main.To.Hex()
 	lie := func(text []byte) string {
@@ -200,24 +209,6 @@ func TestPinnedRouters(t *testing.T) {
 	_, err := newClient(t, s.URL, WithPinned(Pinned{Routers: pinned(t).Routers})).Quote(t.Context(), g.request)
 	wantCode(t, err, Unverified)
 	wantError(t, err, "the contract in the router listing")
-}
-
-// TestDetailsLeftOut: they are always asked for, and what was asked for has to be there.
-func TestDetailsLeftOut(t *testing.T) {
-	g := read(t, "v3", "pair-usdc-1-to-usdc-369")
-	_, err := newClient(t, (&fakeGateway{}).serve(t, says(200, string(g.body)))).Quote(t.Context(), g.request)
-	wantCode(t, err, Unverified)
-	wantError(t, err, "details: missing although requested")
-}
-
-func TestQuoteWarning(t *testing.T) {
-	g := read(t, "v3", "details")
-	_, err := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Quote-Warning", "must not be signed")
-		_, _ = w.Write(g.body)
-	})).Quote(t.Context(), g.request)
-	wantCode(t, err, Unverified)
-	wantError(t, err, "must not be signed")
 }
 
 // TestExpires is by this machine's clock, whatever the gateway's says.
@@ -263,7 +254,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestContext: the context counts for everything that a call does, and its cause comes back.
 func TestContext(t *testing.T) {
-	r := read(t, "v3", "pair-usdc-1-to-usdc-369").request
+	r := read(t, "pair-usdc-1-to-usdc-369").request
 	hangs := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hangs }))
 	defer server.Close()
@@ -308,19 +299,4 @@ func TestHeaders(t *testing.T) {
 	if wantCode(t, err, Unreadable); len(got) != 1 || got[0] != "/gateway/v3/app/pairs secret application/json" {
 		t.Errorf("got %q", got)
 	}
-}
-
-// TestManyAtOnce: a client may be used by many goroutines.
-func TestManyAtOnce(t *testing.T) {
-	g := read(t, "v3", "details")
-	c := newClient(t, (&fakeGateway{}).serve(t, says(200, string(g.body))))
-	var all sync.WaitGroup
-	for range 8 {
-		all.Go(func() {
-			if _, err := c.Quote(t.Context(), g.request); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	all.Wait()
 }

@@ -11,10 +11,10 @@ import (
 
 // TestDecodesExactly: an answer is read as JavaScript reads it.
 func TestDecodesExactly(t *testing.T) {
-	truth := string(read(t, "v3", "pair-usdc-1-to-usdc-369").body)
+	truth := string(read(t, "pair-usdc-1-to-usdc-369").body)
 	const evil = `"0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"`
 	honest := &Quote{}
-	if err := decodeExactly([]byte(truth), honest); err != nil {
+	if err := answers.Decode([]byte(truth), honest); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ old, new, says string }{
@@ -32,7 +32,7 @@ func TestDecodesExactly(t *testing.T) {
 		"something after it":         {``, `{} `, "after top-level value"},
 	} {
 		q := &Quote{}
-		err := decodeExactly([]byte(strings.Replace(truth, test.old, test.new, 1)), q)
+		err := answers.Decode([]byte(strings.Replace(truth, test.old, test.new, 1)), q)
 		switch {
 		case test.says == "" && (err != nil || !reflect.DeepEqual(q, honest)):
 			t.Errorf("%s: got %+v and %v", name, q, err)
@@ -55,7 +55,7 @@ func TestExplorers(t *testing.T) {
 		`"https://etherscan.io?a"`: false, `"https://etherscan.io\n"`: false, `["https://etherscan.io"]`: false,
 		`"https://"`: false, `"https://a@etherscan.io"`: false,
 	} {
-		err := decodeExactly([]byte(`{"chainId": 1, "name": "Ethereum", "explorer": `+explorer+`}`), &Chain{})
+		err := answers.Decode([]byte(`{"chainId": 1, "name": "Ethereum", "explorer": `+explorer+`}`), &Chain{})
 		if (err == nil) != want {
 			t.Errorf("%s: got %v", explorer, err)
 		}
@@ -73,5 +73,5 @@ func TestExplorers(t *testing.T) {
 func FuzzDecodesExactly(f *testing.F) {
 	f.Add([]byte(`{"to": "0x1", "fee": {"total": {"amount": "1"}}}`))
 	f.Add([]byte(strings.Repeat("[", 20_000)))
-	f.Fuzz(func(t *testing.T, data []byte) { _ = decodeExactly(data, &Quote{}) })
+	f.Fuzz(func(t *testing.T, data []byte) { _ = answers.Decode(data, &Quote{}) })
 }

@@ -2,11 +2,13 @@ package client
 
 import (
 	"fmt"
-	"maps"
 	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/v3/client/internal/call"
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 // checkDetails compares everything in the details that follows from the request, and the shape of all else.
@@ -16,10 +18,13 @@ func (c *check) checkDetails() {
 		return
 	}
 	c.checkUnderstood(d.Request)
-	call := c.main.explain(c.result.Main.Data)
-	c.compare("details.call.function", d.Call.Function, call.Function)
-	c.compareWords("details.call.arguments", d.Call.Arguments, call.Arguments)
-	c.compareWords("details.call.hook", d.Call.Hook, call.Hook)
+	explained, err := call.Explain(c.method(), c.result.Main.Data)
+	if err != nil {
+		c.problem("details.call: %w", err)
+	}
+	c.compare("details.call.function", d.Call.Function, c.method().Sig)
+	c.compareWords("details.call.arguments", d.Call.Arguments, explained.Arguments)
+	c.compareWords("details.call.hook", d.Call.Hook, explained.Hook)
 	c.checkSendCalls(d)
 	if d.Contract != "" {
 		c.problem("details.contract: got %.30q: a contract that the swap needs does not exist", d.Contract)
@@ -32,46 +37,28 @@ func (c *check) checkDetails() {
 }
 
 func (c *check) checkUnderstood(got DetailsRequest) {
-	kind := uint64(toAddress)
+	kind, recipient := uint64(toAddress), fmt.Sprintf("0x%x", c.recipient)
 	if c.pair.Shields {
 		kind = toPrivate
+		recipient = c.request.Recipient
 	}
 	c.compare("details.request.srcChain", got.SrcChain, decimal(c.pair.SrcChain))
 	c.compareAddress("details.request.srcToken", got.SrcToken, c.pair.SrcToken.Address)
 	c.compare("details.request.dstChain", got.DstChain, decimal(c.pair.DstChain))
 	c.compareAddress("details.request.dstToken", got.DstToken, c.pair.DstToken.Address)
 	c.compare("details.request.amount", got.Amount, c.request.Amount)
-	c.compare("details.request.recipient", lower(got.Recipient), lower(c.recipientText()))
+	c.compare("details.request.recipient", lower(got.Recipient), recipient)
 	c.compare("details.request.integratorId", lower(got.IntegratorID), integratorText(c.request))
 	c.compare("details.request.recipientType", got.RecipientType, kind)
-}
-
-// compareWords compares values in any case of their letters, and wants no others beside them.
-func (c *check) compareWords(what string, got, want map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		c.compare(what+"."+name, lower(got[name]), lower(want[name]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := want[name]; !ok {
-			c.problem("%s.%.60s: it must be left out", what, name)
-		}
-	}
 }
 
 // checkSendCalls holds the gateway's batch against the calls that are built here.
 func (c *check) checkSendCalls(d *Details) {
 	got := d.SendCalls
-	if c.pair.Unshields && (got == nil || d.Unshield) {
-		if got != nil || !d.Unshield {
-			c.problem("details: a swap out of a privacy pool must have unshield and no sendCalls")
-		}
-		return
-	}
-	if d.Unshield && !c.pair.Unshields {
-		c.problem("details.unshield: it must be left out")
-	}
-	if got == nil {
-		c.problem("details.sendCalls: there are none")
+	// An older gateway gives sendCalls for a swap out of a privacy pool, in place of unshield.
+	hasCalls := !c.pair.Unshields || got != nil && !d.Unshield
+	c.isThere("details.unshield", d.Unshield, !hasCalls, "a swap out of a privacy pool")
+	if !c.isThere("details.sendCalls", got != nil, hasCalls, "a swap that a public account can send") {
 		return
 	}
 	c.compare("details.sendCalls.version", got.Version, "2.0.0")
@@ -147,26 +134,18 @@ func (c *check) checkArrival(got Arrival) {
 func times(n *big.Int, factor int64) *big.Int { return new(big.Int).Mul(n, big.NewInt(factor)) }
 
 func (c *check) checkIssuerFee(got *IssuerFee) {
-	switch {
-	case got == nil && c.result.MaxFee == nil:
-	case got == nil || c.result.MaxFee == nil:
-		c.problem("details.issuerFee: it must be there for a burn, and only then")
-	default:
+	if c.isThere("details.issuerFee", got != nil, c.result.MaxFee != nil, "a burn") {
 		c.compare("details.issuerFee.maxFee", got.MaxFee, c.result.MaxFee)
 	}
 }
 
 func (c *check) checkRegistry(got *RegistryReading) {
-	named := c.request.Integrator != common.Address{}
-	switch {
-	case got == nil && !named:
-	case got == nil || !named:
-		c.problem("details.integrator: it must be there for an integrator, and only then")
-	default:
-		c.compare("details.integrator.chainId", got.ChainID, c.feeChain)
-		if _, err := readAddress(got.Registry); err != nil {
-			c.problem("details.integrator.registry: %.60q %w", got.Registry, err)
-		}
+	if !c.isThere("details.integrator", got != nil, c.request.Integrator != common.Address{}, "an integrator") {
+		return
+	}
+	c.compare("details.integrator.chainId", got.ChainID, c.pair.FeeChain)
+	if _, err := known.ReadAddress(got.Registry); err != nil {
+		c.problem("details.integrator.registry: %.60q %w", got.Registry, err)
 	}
 }
 
@@ -178,16 +157,10 @@ func (c *check) checkAccount(got *Checks) {
 		c.problem("details.checks: no account was given")
 		return
 	}
-	c.checkNeeded("balance", &got.Balance)
-	if c.pair.SrcToken.Native() != (got.Allowance == nil) {
-		c.problem("details.checks.allowance: it must be there for a token, and only then")
-	} else if got.Allowance != nil {
-		c.checkNeeded("allowance", got.Allowance)
+	c.compare("details.checks.balance.needed", got.Balance.Needed, c.request.Amount)
+	if c.isThere("details.checks.allowance", got.Allowance != nil, !c.pair.SrcToken.Native(), "a token") {
+		c.compare("details.checks.allowance.needed", got.Allowance.Needed, c.request.Amount)
 	}
-}
-
-func (c *check) checkNeeded(what string, got *Check) {
-	c.compare("details.checks."+what+".needed", got.Needed, c.request.Amount)
 }
 
 // checkSimulation sees to it that what the types promise is there. What it says, nobody can check.

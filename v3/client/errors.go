@@ -175,10 +175,3 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	}
 	return max(0, min(at.Sub(now), longestRest))
 }
-
-func cut(text string, most int) string {
-	if len(text) > most {
-		return text[:most]
-	}
-	return text
-}

@@ -29,6 +29,7 @@ func (c *Client) follow(
 	return func(yield func(*Status, error) bool) {
 		for failures := 0; ; {
 			wait := time.Duration(0)
+			var refusal *Error
 			status, err := c.Status(ctx, sent)
 			switch {
 			case err == nil:
@@ -40,12 +41,12 @@ func (c *Client) follow(
 					return
 				}
 				wait = status.nextCheck()
-			case ctx.Err() != nil || !temporary(err):
+			case ctx.Err() != nil || !errors.As(err, &refusal) || !refusal.Temporary():
 				yield(nil, err)
 				return
 			default:
 				failures++
-				wait = rest(err, failures)
+				wait = refusal.rest(failures)
 				if sent.OnRetry != nil {
 					sent.OnRetry(err, wait)
 				}
@@ -62,16 +63,10 @@ func (s *Status) nextCheck() time.Duration {
 	return max(soonest, time.Duration(min(s.NextCheckSeconds, uint64(latest.Seconds())))*time.Second)
 }
 
-func temporary(err error) bool {
-	var e *Error
-	return errors.As(err, &e) && e.Temporary()
-}
-
 // rest is how long to leave a gateway alone that has not answered so many times in a row: as long as it says, or longer
 // each time.
-func rest(err error, failures int) time.Duration {
-	var e *Error
-	if errors.As(err, &e) && e.RetryAfter > 0 {
+func (e *Error) rest(failures int) time.Duration {
+	if e.RetryAfter > 0 {
 		return max(soonest, min(e.RetryAfter, latest))
 	}
 	return soonest << min(failures, 5)

@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 var sentTx = common.HexToHash("0x8a17a5b4c2d3e6f708192a3b4c5d6e7f8091a2b3c4d5e6f708192a3b4c5d6e7f")
@@ -65,7 +67,7 @@ func stateOf(state string, final bool, more string) string {
 		network := uint64(369)
 		if found := dstChains.FindStringSubmatch(more); found != nil {
 			id, _ := strconv.ParseUint(found[1], 10, 64)
-			network = networkOf(id)
+			network = known.Network(id)
 		}
 		more += fmt.Sprintf(`,"settlement":{"chainId":%d,"amount":"1","arrived":"1"}`, network)
 	}
@@ -206,14 +208,6 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// TestFollowUnknownQuote follows a transaction of which nothing else is known.
-func TestFollowUnknownQuote(t *testing.T) {
-	g := scripted{stateOf(Settled, true, "")}.serve(t)
-	if status, _, _, err := follow(t, g, Sent{SrcChain: 1, Hash: sentTx}, 1); err != nil || status.State != Settled {
-		t.Errorf("got %v and %v", status, err)
-	}
-}
-
 // TestFollowEverySignedSwap wants what was signed to be recognised, whatever it is, and nobody else's note for one's own.
 func TestFollowEverySignedSwap(t *testing.T) {
 	for _, name := range []string{"pair-usdc-59144-to-usdc-369", "pair-usdc-1-to-usdc-69696969", "pair-eth-1-to-weth-369", "pair-usdc-69696969-to-usdc-369", "pair-usdc-369-to-usdc-10"} {
@@ -253,37 +247,6 @@ func TestShort(t *testing.T) {
 	}
 	if got := (&Status{Progress: Progress{State: Settling}}).Short(q); got != nil {
 		t.Errorf("got %s of a swap that is not settled", got)
-	}
-}
-
-func TestAmounts(t *testing.T) {
-	for text, want := range map[string]Amount{`"12"`: "12", `"0"`: "0", `"007"`: "007"} {
-		var n Amount
-		if err := n.UnmarshalJSON([]byte(text)); err != nil || n != want {
-			t.Errorf("%s: got %q and %v, want %q", text, n, err, want)
-		}
-	}
-	for _, text := range []string{`12`, `null`, `""`, `-1`, `"1.5"`, `"1e3"`, `"0x1"`, `{}`, `true`, `"` + strings.Repeat("1", 79) + `"`} {
-		if err := new(Amount).UnmarshalJSON([]byte(text)); err == nil {
-			t.Errorf("%s is taken for an amount", text)
-		}
-	}
-	for text, want := range map[string]int64{`0`: 0, `0.3`: 30, `10.01`: 1001, `100`: 10000, `100.0`: 10000, `0.50`: 50} {
-		var p Percentage
-		if err := p.UnmarshalJSON([]byte(text)); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
-		if got, ok := p.BPS(); !ok || got != want {
-			t.Errorf("%s: got %d", text, got)
-		}
-	}
-	for _, text := range []string{`"0.3"`, `null`, `-1`, `101`, `100.5`, `1e1`, `00.3`, `.3`, `3.`, `1e999`} {
-		if err := new(Percentage).UnmarshalJSON([]byte(text)); err == nil {
-			t.Errorf("%s is taken for a percentage", text)
-		}
-	}
-	if _, ok := Percentage("0.013").BPS(); ok {
-		t.Error("0.013 % is not a whole number of hundredths")
 	}
 }
 

@@ -2,10 +2,8 @@ package client
 
 import (
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"math/big"
 	"net/http"
@@ -21,6 +19,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 const goldens = "../../testdata/"
@@ -91,9 +90,9 @@ func fillNote(t *testing.T, recipient, body string) []byte {
 	return []byte(strings.ReplaceAll(body, "(note)", hex.EncodeToString(note.Recipient())))
 }
 
-func read(t *testing.T, version, name string) golden {
+func read(t *testing.T, name string) golden {
 	t.Helper()
-	g, ok := readGolden(t, goldens+version+"/"+name+".http")
+	g, ok := readGolden(t, goldens+"v3/"+name+".http")
 	if !ok {
 		t.Fatalf("%s is not a quote", name)
 	}
@@ -133,7 +132,7 @@ func pinned(t *testing.T) Known {
 
 func checkedQuote(t *testing.T, name string) *Checked {
 	t.Helper()
-	g := read(t, "v3", name)
+	g := read(t, name)
 	checked, err := Verify(g.request, g.body, listed(t))
 	if err != nil {
 		t.Fatal(err)
@@ -158,77 +157,14 @@ func wantCode(t *testing.T, err error, code string) *Error {
 	return e
 }
 
-// TestEveryGoldenPasses checks every quote that the gateway is known to give.
-func TestEveryGoldenPasses(t *testing.T) {
-	checked := 0
+// TestEveryGolden reads every answer that the gateway is known to give into its type and writes it again, so that no
+// field is missing. Quotes and statuses are checked too.
+func TestEveryGolden(t *testing.T) {
+	files, err := filepath.Glob(goldens + "v3/*.http")
+	if err != nil {
+		t.Fatal(err)
+	}
 	known := []Known{listed(t), pinned(t)}
-	files, err := filepath.Glob(goldens + "v3/*.http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range files {
-		g, ok := readGolden(t, path)
-		if !ok {
-			continue
-		}
-		checked++
-		for _, k := range known {
-			q, err := Verify(g.request, g.body, k)
-			if err != nil {
-				t.Errorf("%s: %v", path, err)
-			} else if len(q.Unchecked) < 3 || len(q.Calls)+len(q.Wrap) == 0 {
-				t.Errorf("%s: got %d calls, and unchecked is %q", path, len(q.Calls)+len(q.Wrap), q.Unchecked)
-			}
-		}
-	}
-	if checked < len(chain.Pairs()) {
-		t.Errorf("only %d quotes were checked, fewer than there are pairs", checked)
-	}
-}
-
-// TestGoldenStatuses reads every status that the gateway is known to tell.
-func TestGoldenStatuses(t *testing.T) {
-	files, err := filepath.Glob(goldens + "v3/status-*.http")
-	if err != nil {
-		t.Fatal(err)
-	}
-	told := 0
-	for _, path := range files {
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(data), "\n\n200\n") {
-			continue
-		}
-		told++
-		s := &Status{}
-		if err := decodeBody(data[strings.Index(string(data), "\n{"):], s); err != nil {
-			t.Errorf("%s: %v", path, err)
-			continue
-		}
-		network, err := strconv.ParseUint(s.SrcChain, 10, 64)
-		if err != nil {
-			t.Errorf("%s: %v", path, err)
-		}
-		if networkOf(network) != network {
-			continue // it repeats the routing ID, which this client never asks for
-		}
-		if problems := s.check(Sent{SrcChain: network, Hash: common.HexToHash(string(s.TxHash))}); problems != nil {
-			t.Errorf("%s: %v", path, problems)
-		}
-	}
-	if told < 10 {
-		t.Errorf("only %d statuses", told)
-	}
-}
-
-// TestTypesAreWhole reads every answer of v3 into its type and writes it again: no field of a golden may be missing.
-func TestTypesAreWhole(t *testing.T) {
-	files, err := filepath.Glob(goldens + "v3/*.http")
-	if err != nil {
-		t.Fatal(err)
-	}
 	read := map[string]int{}
 	for _, path := range files {
 		data, err := os.ReadFile(path)
@@ -236,75 +172,83 @@ func TestTypesAreWhole(t *testing.T) {
 			t.Fatal(err)
 		}
 		request, answer, _ := strings.Cut(string(data), "\n\n")
+		into := typeOf(request, answer)
 		at := strings.Index(answer, "\n{")
-		if at < 0 {
-			continue
-		}
-		var into any
-		switch ok := strings.HasPrefix(answer, "200"); {
-		case strings.HasPrefix(answer, "4") || strings.HasPrefix(answer, "5"):
-			into = &errorBody{}
-		case ok && strings.Contains(request, "/v3/swap/quote"):
-			into = &Quote{}
-		case ok && strings.Contains(request, "/v3/swap/status"):
-			into = &Status{}
-		case ok && strings.Contains(request, "/v3/app/pairs"):
-			into = &Listing{}
-		case ok && strings.Contains(request, "/v3/app/routers"):
-			into = &Routers{}
-		default:
+		if into == nil || at < 0 {
 			continue
 		}
 		body := []byte(answer[at:])
-		if err := decodeExactly(body, into); err != nil {
+		if err := answers.Decode(body, into); err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}
 		read[fmt.Sprintf("%T", into)]++
-		var want any
-		if err := json.Unmarshal(body, &want); err != nil {
-			t.Fatal(err)
-		}
+		want := decode(t, body)
 		if details, _ := want.(map[string]any)["details"].(map[string]any); details != nil {
 			maps.DeleteFunc(details, func(_ string, value any) bool { return value == nil }) // null is a field left out
 		}
-		if got := decode(t, marshal(t, into)); !reflect.DeepEqual(got, decode(t, marshal(t, want))) {
-			t.Errorf("%s: got %s, want %s", path, marshal(t, into), marshal(t, want))
+		if got := marshal(t, into); !reflect.DeepEqual(decode(t, got), decode(t, marshal(t, want))) {
+			t.Errorf("%s: got %s, want %s", path, got, marshal(t, want))
+		}
+		switch into := into.(type) {
+		case *Quote:
+			g, _ := readGolden(t, path)
+			for _, k := range known {
+				if q, err := Verify(g.request, g.body, k); err != nil || len(q.Calls)+len(q.Wrap) == 0 {
+					t.Errorf("%s: %v", path, err)
+				}
+			}
+		case *Status:
+			sent := Sent{SrcChain: mustNumber(t, into.SrcChain), Hash: common.HexToHash(string(into.TxHash))}
+			if sent.network() != sent.SrcChain {
+				continue // it repeats the routing ID, which this client never asks for
+			}
+			if problems := into.check(sent); problems != nil {
+				t.Errorf("%s: %v", path, problems)
+			}
 		}
 	}
-	if len(read) != 5 {
-		t.Errorf("read %v, want all five kinds", read)
+	if len(read) != 5 || read["*client.Quote"] < len(chain.Pairs()) || read["*client.Status"] < 10 {
+		t.Errorf("read %v, want all five kinds, a quote of every pair, and ten statuses", read)
 	}
+}
+
+// typeOf is what an answer is read into; nil for another answer.
+func typeOf(request, answer string) any {
+	isOK := strings.HasPrefix(answer, "200")
+	switch {
+	case strings.HasPrefix(answer, "4") || strings.HasPrefix(answer, "5"):
+		return &errorBody{}
+	case isOK && strings.Contains(request, "/v3/swap/quote"):
+		return &Quote{}
+	case isOK && strings.Contains(request, "/v3/swap/status"):
+		return &Status{}
+	case isOK && strings.Contains(request, "/v3/app/pairs"):
+		return &Listing{}
+	case isOK && strings.Contains(request, "/v3/app/routers"):
+		return &Routers{}
+	}
+	return nil
 }
 
 // TestKnownTokens compares what is known here with the gateway's own tables: the same tokens, and no other.
 func TestKnownTokens(t *testing.T) {
-	want := map[string]bool{}
+	all := map[known.Token]bool{}
 	for _, id := range chain.IDs() {
-		for _, token := range chain.Tokens(id) {
-			known := knownToken{uint64(token.ChainID), token.Symbol, token.Address.Address, token.Decimals}
-			text, _ := json.Marshal([]any{known.chain, known.symbol, known.address, known.decimals})
-			want[string(text)] = true
-			if by := knownBySymbol(known.chain, known.symbol); by == nil || *by != known {
-				t.Errorf("%s on chain %s: got %v", token.Symbol, id, by)
-			}
-			if by := knownByAddress(known.chain, known.address); by == nil || *by != known {
-				t.Errorf("%s on chain %s: got %v by its address", token.Symbol, id, by)
-			}
-		}
-	}
-	if len(want) != len(knownTokens) {
-		t.Errorf("%d tokens are known, and the gateway has %d", len(knownTokens), len(want))
-	}
-	for _, id := range chain.IDs() {
-		if got := networkOf(uint64(id)); got != uint64(id.Network()) {
+		if got := known.Network(uint64(id)); got != uint64(id.Network()) {
 			t.Errorf("chain %s is on %d", id, got)
 		}
+		for _, token := range chain.Tokens(id) {
+			want := known.Token{
+				Chain: uint64(token.ChainID), Symbol: token.Symbol, Address: token.Address.Address, Decimals: token.Decimals,
+			}
+			all[want] = true
+			if got := known.BySymbol(want.Chain, want.Symbol); got == nil || *got != want {
+				t.Errorf("%s on chain %s: got %v", token.Symbol, id, got)
+			}
+		}
 	}
-}
-
-// gone tells whether a version was deleted with its goldens.
-func gone(version string) bool {
-	_, err := os.Stat(goldens + version)
-	return errors.Is(err, fs.ErrNotExist)
+	if len(all) != len(known.Tokens) {
+		t.Errorf("%d tokens are known, and the gateway has %d", len(known.Tokens), len(all))
+	}
 }

@@ -1,11 +1,30 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"math/big"
 	"regexp"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/v3/client/internal/known"
+)
+
+// Native is the address that stands for a chain's own coin.
+var Native = known.Native
+
+// Types of routes.
+const (
+	Direct      = "DIRECT"       // through a pool of the service
+	CCTPInbound = "CCTP_INBOUND" // a burn at the issuer's known.Messenger
+)
+
+// The routing IDs of the privacy pools.
+const (
+	PrivacyEthereum = known.PrivacyEthereum
+	PrivacyBNB      = known.PrivacyBNB
 )
 
 // A Listing is an answer of /v3/app/pairs: all that can be swapped, and by which contracts.
@@ -89,38 +108,33 @@ type Router struct {
 // contradicts itself or what this package knows.
 func ParseListing(data []byte) (*Listing, error) {
 	l := &Listing{}
-	if err := decodeBody(data, l); err != nil {
-		return nil, unverified("the listing is malformed", err)
-	}
-	if err := l.check(); err != nil {
-		return nil, unverified("the listing is malformed", err)
-	}
-	return l, nil
+	return l, parse(data, l, l.check, "the listing is malformed")
 }
 
 // ParseRouters reads an answer of /v3/app/routers.
 func ParseRouters(data []byte) (*Routers, error) {
 	r := &Routers{}
-	if err := decodeBody(data, r); err != nil {
-		return nil, unverified("the router listing is malformed", err)
+	return r, parse(data, r, r.check, "the router listing is malformed")
+}
+
+func parse(data []byte, into any, check func() error, message string) error {
+	err := decodeBody(data, into)
+	if err == nil {
+		err = check()
 	}
-	if err := r.check(); err != nil {
-		return nil, unverified("the router listing is malformed", err)
+	if err != nil {
+		return unverified(message, err)
 	}
-	return r, nil
+	return nil
 }
 
 // symbols are what a token may be called. Whatever else a listing calls one could pass for another.
 var symbols = regexp.MustCompile(`^[A-Z0-9.]{1,20}$`)
 
+// A tokenKey names a token on a chain, by its symbol or by its address.
 type tokenKey struct {
-	chain  uint64
-	symbol string
-}
-
-type addressKey struct {
-	chain   uint64
-	address common.Address
+	chain uint64
+	name  string
 }
 
 // check refuses a listing in which a row could pass for another, or for something that is known here.
@@ -135,33 +149,34 @@ func (l *Listing) check() error {
 			return fmt.Errorf("the listing must have the network of chain %d", row.ChainID)
 		}
 	}
-	bySymbol, byAddress := make(map[tokenKey]bool), make(map[addressKey]bool)
+	tokens := make(map[tokenKey]bool)
 	for _, row := range l.Tokens {
 		address, err := l.checkToken(row)
 		if err != nil {
 			return err
 		}
-		if networkOf(row.ChainID) != row.ChainID && !chains[row.ChainID] {
+		if known.Network(row.ChainID) != row.ChainID && !chains[row.ChainID] {
 			return fmt.Errorf("the listing must have the network of chain %d", row.ChainID)
 		}
-		symbol, at := tokenKey{row.ChainID, row.Symbol}, addressKey{row.ChainID, address}
-		if bySymbol[symbol] || byAddress[at] {
+		symbol, at := tokenKey{row.ChainID, row.Symbol}, tokenKey{row.ChainID, address.Hex()}
+		if tokens[symbol] || tokens[at] {
 			return fmt.Errorf("the listing must have one row for %s on chain %d, and one for its address",
 				row.Symbol, row.ChainID)
 		}
-		bySymbol[symbol], byAddress[at] = true, true
+		tokens[symbol] = true
+		tokens[at] = true
 	}
 	if !isChain(l.Settlement.ChainID) {
-		return fmt.Errorf("the listing must have the chain of the settlement")
+		return errors.New("the listing must have the chain of the settlement")
 	}
 	pairs := make(map[[2]tokenKey]bool)
 	for _, row := range l.Pairs {
-		if _, err := readAddress(row.To); err != nil || !isChain(row.FeeChainID) {
+		if _, err := known.ReadAddress(row.To); err != nil || !isChain(row.FeeChainID) {
 			return fmt.Errorf("the listing must have contract and fee chain of %.30q on chain %d",
 				row.SrcToken, row.SrcChain)
 		}
 		src, dst := tokenKey{row.SrcChain, row.SrcToken}, tokenKey{row.DstChain, row.DstToken}
-		if !bySymbol[src] || !bySymbol[dst] || pairs[[2]tokenKey{src, dst}] {
+		if !tokens[src] || !tokens[dst] || pairs[[2]tokenKey{src, dst}] {
 			return fmt.Errorf(
 				"the listing must have one row for %.30q on chain %d to %.30q on chain %d, and both tokens",
 				row.SrcToken, row.SrcChain, row.DstToken, row.DstChain)
@@ -177,10 +192,10 @@ func isChain(id uint64) bool { return id > 0 && id < 1<<53 }
 // onItsNetwork tells whether a chain is where it is known to be: a privacy pool on its network, and a network nowhere
 // else.
 func (c Chain) onItsNetwork() bool {
-	if want := networkOf(c.ChainID); want != c.ChainID {
+	if want := known.Network(c.ChainID); want != c.ChainID {
 		return c.Network == want
 	}
-	return c.Network == 0 || isChain(c.Network) && c.Network != c.ChainID && !knownChain(c.ChainID)
+	return c.Network == 0 || isChain(c.Network) && c.Network != c.ChainID && !known.IsChain(c.ChainID)
 }
 
 // checkToken holds a row against what is known: a known symbol must have its address, and a known address its symbol.
@@ -189,7 +204,7 @@ func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 		return common.Address{}, fmt.Errorf(
 			"the listing has the symbol %.60q, and symbols are 1 to 20 of A to Z, 0 to 9 and the point", row.Symbol)
 	}
-	address, err := readAddress(row.Address)
+	address, err := known.ReadAddress(row.Address)
 	least, most := row.MinAmount.Int(), row.MaxAmount.Int()
 	hasDecimals := row.Decimals <= 36
 	hasLimits := least != nil && most != nil && most.Cmp(least) >= 0
@@ -199,18 +214,18 @@ func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 			row.Symbol, row.ChainID)
 	}
 	network := l.network(row.ChainID)
-	if known := contradicted(network, row.Symbol, address); known != nil {
-		return address, known.must("the listing", network)
+	if token := contradicted(network, row.Symbol, address); token != nil {
+		return address, must("the listing", token, network)
 	}
-	if known := knownBySymbol(network, row.Symbol); known != nil && known.decimals != row.Decimals {
-		return address, known.must("the listing", network)
+	if token := known.BySymbol(network, row.Symbol); token != nil && token.Decimals != row.Decimals {
+		return address, must("the listing", token, network)
 	}
 	return address, nil
 }
 
 // contradicted finds what is known by the symbol or by the address, unless both are of the same token or of none.
-func contradicted(network uint64, symbol string, address common.Address) *knownToken {
-	bySymbol, byAddress := knownBySymbol(network, symbol), knownByAddress(network, address)
+func contradicted(network uint64, symbol string, address common.Address) *known.Token {
+	bySymbol, byAddress := known.BySymbol(network, symbol), known.ByAddress(network, address)
 	switch {
 	case bySymbol == byAddress:
 		return nil
@@ -220,27 +235,52 @@ func contradicted(network uint64, symbol string, address common.Address) *knownT
 	return byAddress
 }
 
-func (t *knownToken) must(what string, network uint64) error {
+func must(what string, t *known.Token, network uint64) error {
 	return fmt.Errorf("%s must have %s with %d decimals for %s on chain %d",
-		what, t.address, t.decimals, t.symbol, network)
+		what, t.Address, t.Decimals, t.Symbol, network)
 }
 
 // check refuses rows that could pass for another, or for something that is known here.
 func (r *Routers) check() error {
+	if !isChain(r.Settlement.ChainID) {
+		return fmt.Errorf("settlement: %d is no chain", r.Settlement.ChainID)
+	}
 	for _, row := range r.Data {
-		token, err := readAddress(row.Token)
-		_, noRouter := readAddress(row.Router)
+		token, err := known.ReadAddress(row.Token)
+		_, noRouter := known.ReadAddress(row.Router)
 		if !isChain(row.ChainID) || !symbols.MatchString(row.Symbol) || err != nil || noRouter != nil {
 			return fmt.Errorf("the router listing must have token and router for %.60q on chain %d",
 				row.Symbol, row.ChainID)
 		}
-		network := networkOf(row.ChainID)
-		if known := contradicted(network, row.Symbol, token); known != nil {
+		network := known.Network(row.ChainID)
+		if other := contradicted(network, row.Symbol, token); other != nil {
 			return fmt.Errorf("token in the router listing: got %s for %s on chain %d, want %w",
-				token, row.Symbol, row.ChainID, known.must("it", network))
+				token, row.Symbol, row.ChainID, must("it", other, network))
 		}
 	}
 	return nil
+}
+
+// find gives the contract of a pair, which must have one row.
+func (r *Routers) find(p *Pair) (to common.Address, err error) {
+	rows := 0
+	for _, row := range r.Data {
+		if row.ChainID != p.SrcChain || row.Symbol != p.SrcToken.Symbol {
+			continue
+		}
+		rows++
+		if !known.IsAddress(row.Token, p.SrcToken.Address) {
+			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
+		}
+		if to, err = known.ReadAddress(row.Router); err != nil {
+			return to, fmt.Errorf("router in the router listing: got %.60q, which is none", row.Router)
+		}
+	}
+	if rows != 1 {
+		return to, fmt.Errorf("router listing: %d rows for %s on chain %d, want one",
+			rows, p.SrcToken.Symbol, p.SrcChain)
+	}
+	return to, nil
 }
 
 // network is the chain on which transactions of a routing ID are sent.
@@ -250,7 +290,7 @@ func (l *Listing) network(id uint64) uint64 {
 			return row.Network
 		}
 	}
-	return networkOf(id)
+	return known.Network(id)
 }
 
 // A Pair is a swap that can be made, with all that a listing says of it.
@@ -282,11 +322,6 @@ func (l *Listing) Find(srcChain uint64, srcToken string, dstChain uint64, dstTok
 	if src == nil || dst == nil {
 		return nil, errNoPair
 	}
-	for _, row := range []*ListedToken{src, dst} {
-		if _, err := l.checkToken(*row); err != nil {
-			return nil, err
-		}
-	}
 	for _, row := range l.Pairs {
 		if row.SrcChain == srcChain && row.SrcToken == src.Symbol &&
 			row.DstChain == dstChain && row.DstToken == dst.Symbol {
@@ -296,10 +331,10 @@ func (l *Listing) Find(srcChain uint64, srcToken string, dstChain uint64, dstTok
 	return nil, errNoPair
 }
 
-var errNoPair = fmt.Errorf("the listing has no such pair of tokens and chains")
+var errNoPair = errors.New("the listing has no such pair of tokens and chains")
 
 func (l *Listing) findToken(id uint64, name string) *ListedToken {
-	address, err := parseAddress(name)
+	address, err := known.ParseAddress(name)
 	if address == (common.Address{}) {
 		address = Native
 	}
@@ -308,7 +343,7 @@ func (l *Listing) findToken(id uint64, name string) *ListedToken {
 		if row.ChainID != id {
 			continue
 		}
-		if at, _ := readAddress(row.Address); upper(name) == row.Symbol || err == nil && at == address {
+		if at, _ := known.ReadAddress(row.Address); upper(name) == row.Symbol || err == nil && at == address {
 			return row
 		}
 	}
@@ -317,13 +352,12 @@ func (l *Listing) findToken(id uint64, name string) *ListedToken {
 
 // upper folds ASCII letters, and no others: Unicode folds ſ to S.
 func upper(text string) string {
-	folded := []byte(text)
-	for i, c := range folded {
-		if 'a' <= c && c <= 'z' {
-			folded[i] = c - 'a' + 'A'
+	return strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' {
+			return r - 'a' + 'A'
 		}
-	}
-	return string(folded)
+		return r
+	}, text)
 }
 
 // highestFeeBPS is the most that a listing may say the protocol takes, 1 %.
@@ -336,26 +370,24 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 	}
 	p.Shields = p.DstToken.ChainID != p.DstChain
 	p.Unshields = p.SrcToken.ChainID != p.SrcChain
-	if row.Type != Direct && row.Type != CCTPInbound {
-		return nil, fmt.Errorf("this version does not know routes of type %.60q: use a newer one", row.Type)
-	}
-	feeBPS, ok := row.ProtocolFee.BPS()
-	if !ok || feeBPS > highestFeeBPS {
-		return nil, fmt.Errorf("the listing must have a fee of at most 1 %% and its chain for this pair")
-	}
+	feeBPS, isRate := row.ProtocolFee.BPS()
 	p.FeeBPS = feeBPS
-	if row.Type == CCTPInbound && (p.Shields || p.Unshields) {
-		return nil, fmt.Errorf("the listing must not burn into or out of a privacy pool")
-	}
-	to, err := readAddress(row.To)
-	if err != nil {
-		return nil, fmt.Errorf("the listing must have the contract of this pair")
-	}
+	to, err := known.ReadAddress(row.To)
 	p.To = to
+	switch {
+	case row.Type != Direct && row.Type != CCTPInbound:
+		return nil, fmt.Errorf("this version does not know routes of type %.60q: use a newer one", row.Type)
+	case !isRate || feeBPS > highestFeeBPS:
+		return nil, errors.New("the listing must have a fee of at most 1 % and its chain for this pair")
+	case row.Type == CCTPInbound && (p.Shields || p.Unshields):
+		return nil, errors.New("the listing must not burn into or out of a privacy pool")
+	case err != nil:
+		return nil, errors.New("the listing must have the contract of this pair")
+	}
 	return p, nil
 }
 
 func (l *Listing) token(row *ListedToken) TokenOn {
-	address, _ := readAddress(row.Address)
+	address, _ := known.ReadAddress(row.Address)
 	return TokenOn{ChainID: l.network(row.ChainID), Symbol: row.Symbol, Address: address, Decimals: row.Decimals}
 }

@@ -18,9 +18,12 @@ func (c *check) checkAmounts() {
 	gross.Quo(gross, pow10(p.SrcToken.Decimals))
 	protocol := part(gross, p.FeeBPS)
 
-	c.compare("fee.chainId", q.Fee.ChainID, c.feeChain)
+	c.compare("fee.chainId", q.Fee.ChainID, p.FeeChain)
 	c.compare("fee.token", q.Fee.Token, "destination")
-	c.checkRate("fee.protocol.percentage", q.Fee.Protocol.Percentage, p.FeeBPS)
+	if bps, ok := q.Fee.Protocol.Percentage.BPS(); !ok || bps != p.FeeBPS {
+		c.problem("fee.protocol.percentage: got %s, want %s",
+			q.Fee.Protocol.Percentage, FormatAmount(big.NewInt(p.FeeBPS), 2))
+	}
 	c.compare("fee.protocol.amount", q.Fee.Protocol.Amount, protocol)
 	integrator := c.checkIntegrator(gross)
 	c.compare("fee.total.amount", q.Fee.Total.Amount, new(big.Int).Add(protocol, integrator))
@@ -55,12 +58,6 @@ func (c *check) checkIntegrator(gross *big.Int) *big.Int {
 	fee := part(gross, bps)
 	c.compare("fee.integrator.amount", got.Amount, fee)
 	return fee
-}
-
-func (c *check) checkRate(what string, got Percentage, wantBPS int64) {
-	if bps, ok := got.BPS(); !ok || bps != wantBPS {
-		c.problem("%s: got %s, want %s", what, got, FormatAmount(big.NewInt(wantBPS), 2))
-	}
 }
 
 func part(amount *big.Int, bps int64) *big.Int {

@@ -1,16 +1,17 @@
 package client
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 // A Request is what somebody wants.
@@ -71,80 +72,29 @@ func (r Request) recipientOf(p *Pair, k Known) ([]byte, error) {
 		}
 		return nil, nil
 	}
-	address, err := parseAddress(r.Recipient)
+	address, err := known.ParseAddress(r.Recipient)
 	if err != nil {
 		return nil, fmt.Errorf("the recipient %w", err)
 	}
-	if what := unpayable(address); what != "" {
+	if what := known.Unpayable(address); what != "" {
 		return nil, fmt.Errorf("the recipient %s is %s: "+lost, address, what)
 	}
-	if k.contract(address) {
+	if k.Listing.Has(address) || k.Routers != nil && k.Routers.has(address) {
 		return nil, fmt.Errorf("the recipient %s is a token or a contract of the service: "+lost, address)
 	}
 	return address[:], nil
 }
 
-// contract tells whether an address is a token or a contract of what is known.
-func (k Known) contract(address common.Address) bool {
-	if k.Listing.Has(address) {
-		return true
-	}
-	if k.Routers == nil {
-		return false
-	}
-	want := address.Hex()
-	for _, row := range k.Routers.Data {
-		if strings.EqualFold(row.Router, want) || strings.EqualFold(row.Token, want) {
-			return true
-		}
-	}
-	return strings.EqualFold(k.Routers.Settlement.Receiver, want)
-}
-
 // Has tells whether an address is a token or a contract of the listing, so that nobody's money should be sent there.
 func (l *Listing) Has(address common.Address) bool {
-	want := address.Hex()
-	for _, row := range l.Tokens {
-		if strings.EqualFold(row.Address, want) {
-			return true
-		}
-	}
-	for _, row := range l.Pairs {
-		if strings.EqualFold(row.To, want) {
-			return true
-		}
-	}
-	return strings.EqualFold(l.Settlement.Receiver, want)
+	return slices.ContainsFunc(l.Tokens, func(row ListedToken) bool { return known.IsAddress(row.Address, address) }) ||
+		slices.ContainsFunc(l.Pairs, func(row ListedPair) bool { return known.IsAddress(row.To, address) }) ||
+		known.IsAddress(l.Settlement.Receiver, address)
 }
 
-var (
-	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
-	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
-		"check it for typos, or write it in lower case")
-)
-
-// readAddress reads 0x and 40 hexadecimal digits in any case, as an answer may write them. The error is a sentence
-// without its subject.
-func readAddress(text string) (common.Address, error) {
-	var a common.Address
-	if len(text) != 2+2*len(a) || text[:2] != "0x" {
-		return a, errShape
+func (r *Routers) has(address common.Address) bool {
+	isRow := func(row Router) bool {
+		return known.IsAddress(row.Router, address) || known.IsAddress(row.Token, address)
 	}
-	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
-		return common.Address{}, errShape
-	}
-	return a, nil
-}
-
-// parseAddress reads an address of a request. In mixed case it must have a valid EIP-55 checksum.
-func parseAddress(text string) (common.Address, error) {
-	a, err := readAddress(text)
-	if err != nil {
-		return a, err
-	}
-	mixed := strings.ContainsAny(text[2:], "abcdef") && strings.ContainsAny(text[2:], "ABCDEF")
-	if mixed && a.Hex() != text {
-		return common.Address{}, errChecksum
-	}
-	return a, nil
+	return slices.ContainsFunc(r.Data, isRow) || known.IsAddress(r.Settlement.Receiver, address)
 }

@@ -7,13 +7,14 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 // The states of a swap.
@@ -45,7 +46,7 @@ func (s Sent) network() uint64 {
 	if s.SrcChain == 0 && s.Quote != nil {
 		return s.Quote.Pair.SrcToken.ChainID
 	}
-	return networkOf(s.SrcChain)
+	return known.Network(s.SrcChain)
 }
 
 // A Progress is how far one swap is.
@@ -122,7 +123,7 @@ type StatusShort struct {
 }
 
 func statusPath(srcChain uint64, hash common.Hash) string {
-	query := url.Values{"srcChain": {decimal(networkOf(srcChain))}, "txHash": {hash.Hex()}}
+	query := url.Values{"srcChain": {decimal(known.Network(srcChain))}, "txHash": {hash.Hex()}}
 	return "/v3/swap/status?" + query.Encode()
 }
 
@@ -135,16 +136,16 @@ func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusOK || !a.isObject() {
+	if !a.isObject() {
 		return nil, a.refusal()
 	}
 	const refused = "do not trust the gateway's answer"
 	s := &Status{Raw: a.body}
 	if err := decodeBody(a.body, s); err != nil {
-		return nil, a.unverified(refused, err)
+		return nil, a.note(unverified(refused, err))
 	}
 	if problems := s.check(sent); problems != nil {
-		return nil, a.unverified(refused, problems...)
+		return nil, a.note(unverified(refused, problems...))
 	}
 	return s, nil
 }
@@ -276,31 +277,29 @@ func (s *Status) String() string {
 	return text
 }
 
+var sentences = map[string]string{
+	NotFound: "no node of the gateway knows the transaction yet",
+	Pending:  "not in a block yet",
+	Failed:   "the transaction reverted, and swapped nothing",
+	NotASwap: "the transaction swapped nothing through the contracts of this gateway",
+	Settling: "paid for, not paid out yet",
+	Settled:  "paid out",
+}
+
 func (s *Status) words() string {
-	switch s.State {
-	case NotFound:
-		return "no node of the gateway knows the transaction yet"
-	case Pending:
-		if s.Source != nil && s.Source.BlockNumber > 0 {
-			return fmt.Sprintf("in block %d, waiting for more blocks on top", s.Source.BlockNumber)
-		}
-		return "not in a block yet"
-	case Failed:
+	text := sentences[s.State]
+	switch {
+	case s.State == Pending && s.Source != nil && s.Source.BlockNumber > 0:
+		text = fmt.Sprintf("in block %d, waiting for more blocks on top", s.Source.BlockNumber)
+	case s.State == Failed && s.Reason != "":
+		text += fmt.Sprintf(": %.200q", s.Reason)
+	case s.State == Settled && s.Settlement != nil && s.Settlement.TxHash != "":
+		text += fmt.Sprintf(" with %s on chain %d", s.Settlement.TxHash, s.Settlement.ChainID)
+	case s.State == Settling:
+		text += s.Burn.words()
 		if s.Reason != "" {
-			return fmt.Sprintf("the transaction reverted, and swapped nothing: %.200q", s.Reason)
+			text += fmt.Sprintf("; the gateway says: %.200q", s.Reason)
 		}
-		return "the transaction reverted, and swapped nothing"
-	case NotASwap:
-		return "the transaction swapped nothing through the contracts of this gateway"
-	case Settled:
-		if s.Settlement == nil || s.Settlement.TxHash == "" {
-			return "paid out"
-		}
-		return fmt.Sprintf("paid out with %s on chain %d", s.Settlement.TxHash, s.Settlement.ChainID)
-	}
-	text := "paid for, not paid out yet" + s.Burn.words()
-	if s.Reason != "" {
-		text += fmt.Sprintf("; the gateway says: %.200q", s.Reason)
 	}
 	return text
 }

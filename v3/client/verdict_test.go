@@ -138,7 +138,7 @@ func nodeVerdicts(t *testing.T, node string, listing []byte, cases []verdictCase
 	if err := os.WriteFile(input, bytes.Join(lines, []byte("\n")), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	module, err := filepath.Abs("index.js")
+	module, err := filepath.Abs("npm/index.js")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,7 +291,7 @@ func quoteCases(t *testing.T) (cases []verdictCase) {
 		"details", "details-native", "details-burn-partner", "details-shield", "details-unshield", "details-partner",
 		"from-allowed-enough", "simulation-fails", "simulation-no-endpoint",
 	} {
-		g := read(t, "v3", name)
+		g := read(t, name)
 		for what, body := range alterations(t, g.body) {
 			cases = append(cases, verdictCase{
 				name: name + ", " + what, Kind: "quote", want: g.request, Request: g.request.query(), Body: body,
@@ -303,7 +303,7 @@ func quoteCases(t *testing.T) (cases []verdictCase) {
 
 func listingCases(t *testing.T, listing []byte) (cases []verdictCase) {
 	for _, name := range []string{"details", "details-burn", "details-shield"} {
-		g := read(t, "v3", name)
+		g := read(t, name)
 		for what, body := range alterations(t, listing) {
 			cases = append(cases, verdictCase{
 				name: "listing, " + name + ", " + what, Kind: "listing", want: g.request, Request: g.request.query(),
@@ -333,7 +333,7 @@ func statusCases(t *testing.T) (cases []verdictCase) {
 		"status-shielded", "status-two-swaps", "status-many-swaps", "status-onward-no-hash", "status-burn-delayed",
 		"status-odd-swap",
 	} {
-		g, s := read(t, "v3", "details"), &Status{}
+		g, s := read(t, "details"), &Status{}
 		body := bodyOf(t, name)
 		if err := decodeBody(body, s); err != nil {
 			t.Fatal(name, err)
@@ -419,53 +419,51 @@ func alterations(t *testing.T, body []byte) map[string]string {
 	all := map[string]string{}
 	root := decode(t, body)
 	write := func(what string) { all[what] = strings.ReplaceAll(string(marshal(t, root)), "(again)", "") }
+	extend := func(path string, value any) {
+		node, isObject := value.(map[string]any)
+		if !isObject {
+			return
+		}
+		node["extra"] = map[string]any{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
+		write(path + " with more")
+		delete(node, "extra")
+		for _, key := range slices.Sorted(maps.Keys(node)) {
+			writeTwice(node, key, func(what string) { write(path + "." + what) })
+		}
+		swapNeighbours(node, func(what string) { write(path + what) })
+	}
 	write("unchanged")
-	var walk func(path string, node any)
-	change := func(path string, old any, set func(any)) {
-		for what, value := range others(old) {
-			set(value)
-			write(path + " " + what)
+	extend("", root)
+	walk("", root, func(p place) {
+		for what, value := range others(p.value) {
+			p.set(value)
+			write(p.path + " " + what)
 		}
-		set(old)
-	}
-	walk = func(path string, node any) {
-		switch node := node.(type) {
-		case map[string]any:
-			for _, key := range slices.Sorted(maps.Keys(node)) {
-				old, inner := node[key], path+"."+key
-				change(inner, old, func(v any) { node[key] = v })
-				delete(node, key)
-				write(inner + " dropped")
-				node[strings.ToUpper(key[:1])+key[1:]] = old
-				write(inner + " in another case")
-				delete(node, strings.ToUpper(key[:1])+key[1:])
-				for name, twice := range map[string]any{"empty": "", "the same": old, "a list": []any{old}} {
-					node[key], node[key+"(again)"] = old, twice
-					write(inner + " again, " + name)
-					node[key], node[key+"(again)"] = twice, old
-					write(inner + " before it, " + name)
-					delete(node, key+"(again)")
-				}
-				node[key] = old
-				walk(inner, old)
-			}
-			node["extra"] = map[string]any{"to": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}
-			write(path + " with more")
-			delete(node, "extra")
-			swapNeighbours(node, func(what string) { write(path + what) })
-		case []any:
-			for i, old := range node {
-				if i > 1 && i < len(node)-1 {
-					continue // they are like the others
-				}
-				inner := fmt.Sprintf("%s.%d", path, i)
-				change(inner, old, func(v any) { node[i] = v })
-				walk(inner, old)
-			}
-		}
-	}
-	walk("", root)
+		p.drop()
+		write(p.path + " dropped")
+		p.set(p.value)
+		extend(p.path, p.value)
+	})
 	return all
+}
+
+// writeTwice has a field in another case of its first letter, and twice.
+func writeTwice(node map[string]any, key string, write func(string)) {
+	old, capital, again := node[key], strings.ToUpper(key[:1])+key[1:], key+"(again)"
+	delete(node, key)
+	node[capital] = old
+	write(key + " in another case")
+	delete(node, capital)
+	for name, twice := range map[string]any{"empty": "", "the same": old, "a list": []any{old}} {
+		node[key] = old
+		node[again] = twice
+		write(key + " again, " + name)
+		node[key] = twice
+		node[again] = old
+		write(key + " before it, " + name)
+		delete(node, again)
+	}
+	node[key] = old
 }
 
 // swapNeighbours exchanges two values of an object at a time.

@@ -1,15 +1,17 @@
 package client
 
 import (
-	"bytes"
-	"encoding/hex"
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+
+	"github.com/quotegate/quotegate/v3/client/internal/call"
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 // A Call is one transaction to sign.
@@ -54,14 +56,6 @@ type Known struct {
 	Allowance *big.Int // of the source token, read by yourself; nil if it is not known
 }
 
-// settlement is where burns are minted.
-func (k Known) settlement() Settlement {
-	if k.Routers != nil {
-		return k.Routers.Settlement
-	}
-	return k.Listing.Settlement
-}
-
 const refusedQuote = "do not sign this quote: it does not match the request"
 
 // Verify holds an answer of the quote endpoint, as it came, against the request. Its error is an *Error with the code
@@ -89,7 +83,7 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	c.checkToken("destToken", c.quote.DestToken, c.pair.DstToken)
 	c.checkTarget()
 	c.checkAmounts()
-	c.checkRoute()
+	c.compare("route.type", c.quote.Route.Type, c.pair.Type)
 	if c.checkCalls() {
 		c.checkDetails()
 	}
@@ -110,8 +104,6 @@ type check struct {
 	to        common.Address // the contract that there must be
 	receiver  common.Address // of burns
 	domain    uint32
-	feeChain  uint64
-	main      *function // what the main call calls
 	problems  []error
 	result    *Checked
 }
@@ -126,23 +118,41 @@ func (c *check) compare(what string, got, want any) {
 	}
 }
 
+// isThere reports a part that is missing, or there although it must not be. It tells whether there is one to check.
+func (c *check) isThere(what string, isThere, isWanted bool, where string) bool {
+	if isThere != isWanted {
+		c.problem("%s: it must be there for %s, and only then", what, where)
+	}
+	return isThere && isWanted
+}
+
 // compareAddress compares an address of the answer, in any case of its letters.
 func (c *check) compareAddress(what, got string, want common.Address) {
-	data, err := parseHex(got)
-	if err != nil || !bytes.Equal(data, want[:]) {
+	if !known.IsAddress(got, want) {
 		c.problem("%s: got %.200s, want %s", what, got, want)
 	}
 }
 
+// compareWords compares values in any case of their letters, and wants no others beside them.
+func (c *check) compareWords(what string, got, want map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		c.compare(what+"."+name, lower(got[name]), lower(want[name]))
+	}
+	for _, name := range slices.Sorted(maps.Keys(got)) {
+		if _, ok := want[name]; !ok {
+			c.problem("%s.%.60s: it must be left out", what, name)
+		}
+	}
+}
+
 // readRequest finds out what the quote must be about.
-func (c *check) readRequest() error {
+func (c *check) readRequest() (err error) {
 	r, k := c.request, c.known
-	var err error
 	if c.pair, err = k.Listing.Find(r.SrcChain, r.SrcToken, r.DstChain, r.DstToken); err != nil {
 		return err
 	}
 	c.to = c.pair.To
-	c.feeChain = c.pair.FeeChain
+	settlement := k.Listing.Settlement
 	if k.Routers != nil {
 		if err = k.Routers.check(); err != nil {
 			return err
@@ -150,17 +160,20 @@ func (c *check) readRequest() error {
 		if c.to, err = k.Routers.find(c.pair); err != nil {
 			return err
 		}
+		settlement = k.Routers.Settlement
 	}
-	if err = k.checkContract(c.pair, c.to); err != nil {
-		return err
-	}
-	settlement := k.settlement()
-	if !isChain(settlement.ChainID) {
-		return fmt.Errorf("settlement: %d is no chain", settlement.ChainID)
+	isBurn := c.pair.Type == CCTPInbound
+	if what := k.unpayable(c.to, c.pair.SrcToken.ChainID, c.pair.SrcToken.Symbol, isBurn); what != "" {
+		return fmt.Errorf("the contract of this pair, %s, is %s: "+lost, c.to, what)
 	}
 	c.domain = settlement.Domain
-	if c.receiver, err = k.receiver(c.pair); err != nil {
-		return err
+	if isBurn || settlement.Receiver != "" {
+		if c.receiver, err = known.ReadAddress(settlement.Receiver); err != nil {
+			return fmt.Errorf("settlement: the receiver %w", err)
+		}
+		if what := k.unpayable(c.receiver, settlement.ChainID, "", false); what != "" {
+			return fmt.Errorf("settlement: the receiver %s is %s: "+lost, c.receiver, what)
+		}
 	}
 	if c.recipient, err = r.recipientOf(c.pair, k); err != nil {
 		return err
@@ -171,90 +184,24 @@ func (c *check) readRequest() error {
 			FormatAmount(r.Amount, decimals), FormatAmount(c.pair.Min, decimals), FormatAmount(c.pair.Max, decimals),
 			c.pair.SrcToken.Symbol)
 	}
-	c.main = swapCall
-	if c.pair.Type == CCTPInbound {
-		c.main = burnCall
-	}
 	return nil
 }
 
-// find gives the contract of a pair, which must have one row.
-func (r *Routers) find(p *Pair) (to common.Address, err error) {
-	rows := 0
-	for _, row := range r.Data {
-		if row.ChainID != p.SrcChain || row.Symbol != p.SrcToken.Symbol {
-			continue
+// unpayable says why an address must not be paid a token on a network, empty if nothing is known against it. The
+// issuer's known.Messenger is paid by burns, and by nothing else.
+func (k Known) unpayable(a common.Address, network uint64, symbol string, isBurn bool) string {
+	if !isBurn || a != known.Messenger {
+		if what := known.Unpayable(a); what != "" {
+			return what
 		}
-		rows++
-		token, tokenErr := readAddress(row.Token)
-		if tokenErr != nil || token != p.SrcToken.Address {
-			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
-		}
-		to, err = readAddress(row.Router)
-		if err != nil {
-			return to, fmt.Errorf("router in the router listing: got %.60q, which is none", row.Router)
+		for _, row := range k.Listing.Tokens {
+			if known.IsAddress(row.Address, a) {
+				return fmt.Sprintf("the contract of %s on chain %d", row.Symbol, row.ChainID)
+			}
 		}
 	}
-	if rows != 1 {
-		return to, fmt.Errorf("router listing: %d rows for %s on chain %d, want one",
-			rows, p.SrcToken.Symbol, p.SrcChain)
-	}
-	return to, nil
-}
-
-// checkContract refuses a contract that would lose the money of a pair.
-func (k Known) checkContract(p *Pair, to common.Address) error {
-	what := k.unpayable(to)
-	if p.Type == CCTPInbound && to == messenger {
-		what = ""
-	}
-	if what == "" {
-		what = k.takes(to, p.SrcToken.ChainID, p.SrcToken.Symbol)
-	}
-	if what != "" {
-		return fmt.Errorf("the contract of this pair, %s, is %s: "+lost, to, what)
-	}
-	return nil
-}
-
-// receiver is whom a burn pays. Where no burn is quoted there may be none.
-func (k Known) receiver(p *Pair) (common.Address, error) {
-	s := k.settlement()
-	if s.Receiver == "" && p.Type != CCTPInbound {
-		return common.Address{}, nil
-	}
-	receiver, err := readAddress(s.Receiver)
-	if err != nil {
-		return receiver, fmt.Errorf("settlement: the receiver %w", err)
-	}
-	what := k.unpayable(receiver)
-	if what == "" {
-		what = k.takes(receiver, s.ChainID, "")
-	}
-	if what != "" {
-		return receiver, fmt.Errorf("settlement: the receiver %s is %s: "+lost, receiver, what)
-	}
-	return receiver, nil
-}
-
-// unpayable says what an address is that must not be paid, empty if nothing is known against it.
-func (k Known) unpayable(a common.Address) string {
-	if what := unpayable(a); what != "" {
-		return what
-	}
-	for _, row := range k.Listing.Tokens {
-		if token, err := readAddress(row.Address); err == nil && token == a {
-			return fmt.Sprintf("the contract of %s on chain %d", row.Symbol, row.ChainID)
-		}
-	}
-	return ""
-}
-
-// takes says which other token an address takes on a network, as the contract of a pair. It is empty if it takes none.
-func (k Known) takes(a common.Address, network uint64, symbol string) string {
 	for _, row := range k.contracts() {
-		to, err := readAddress(row.Router)
-		if err == nil && to == a && k.Listing.network(row.ChainID) == network && row.Symbol != symbol {
+		if known.IsAddress(row.Router, a) && k.Listing.network(row.ChainID) == network && row.Symbol != symbol {
 			return fmt.Sprintf("the router of %s on chain %d", row.Symbol, row.ChainID)
 		}
 	}
@@ -272,57 +219,49 @@ func (k Known) contracts() (rows []Router) {
 	return rows
 }
 
-func (c *check) checkToken(what string, got Token, want TokenOn) {
-	address := got.Address
-	if a, err := parseHex(got.Address); err == nil && bytes.Equal(a, want.Address[:]) {
-		address = want.Address.Hex() // in any case of its letters
-	}
-	c.compare(what,
-		Token{address, got.Symbol, got.Decimals, got.ChainID},
-		Token{want.Address.Hex(), want.Symbol, want.Decimals, want.ChainID})
-}
-
 // checkTarget makes sure that the money goes to the contract that is known for it.
 func (c *check) checkTarget() {
+	if known.IsAddress(c.quote.To, c.to) {
+		return
+	}
 	where := "the listing"
 	if c.known.Routers != nil {
 		where = "the router listing"
 	}
-	to, err := readAddress(c.quote.To)
-	if err != nil {
-		c.problem("to: %.100q %w", c.quote.To, err)
-	} else if to != c.to {
-		c.problem("to: got %s, want %s, the contract in %s for %s on chain %d",
-			to, c.to, where, c.pair.SrcToken.Symbol, c.pair.SrcChain)
-	}
+	c.problem("to: got %.100s, want %s, the contract in %s for %s on chain %d",
+		c.quote.To, c.to, where, c.pair.SrcToken.Symbol, c.pair.SrcChain)
 }
 
-func (c *check) checkRoute() {
-	c.compare("route.type", c.quote.Route.Type, c.pair.Type)
+func (c *check) checkToken(what string, got Token, want TokenOn) {
+	c.compareAddress(what+".address", got.Address, want.Address)
+	c.compare(what+".symbol", got.Symbol, want.Symbol)
+	c.compare(what+".decimals", got.Decimals, want.Decimals)
+	c.compare(what+".chainId", got.ChainID, want.ChainID)
 }
 
 // checkCalls makes sure of the transactions themselves. It gives false if there are none to go on with.
 func (c *check) checkCalls() bool {
 	data, err := parseHex(c.quote.MethodParameters.Calldata)
+	want := []byte(nil)
+	switch {
+	case err != nil:
+	case c.pair.Type == CCTPInbound:
+		want, err = c.burnData(data)
+	default:
+		want, err = c.swapData(data)
+	}
 	if err != nil {
 		c.problem("calldata: %w", err)
 		return false
 	}
-	if c.main == burnCall {
-		data = c.checkBurn(data)
-	} else {
-		data = c.checkSwap(data)
-	}
-	if data == nil {
-		return false
-	}
+	c.compareCall("calldata", c.method(), data, want)
 	value := new(big.Int)
 	if c.pair.SrcToken.Native() {
 		value.Set(c.request.Amount)
 	}
 	c.compare("value", c.quote.MethodParameters.Value, "0x"+value.Text(16))
-	c.result.Main = Call{c.pair.SrcToken.ChainID, c.to, value, data}
-	c.checkApproval()
+	c.result.Main = Call{c.pair.SrcToken.ChainID, c.to, value, want}
+	c.checkApproval(c.quote.Approval)
 	calls := c.callsFor(c.allowance())
 	if c.pair.Unshields {
 		c.result.Wrap = calls
@@ -335,36 +274,25 @@ func (c *check) checkCalls() bool {
 // approval lets the target take so much of the source token.
 func (c *check) approval(amount *big.Int) Call {
 	token := c.pair.SrcToken
-	return Call{token.ChainID, token.Address, new(big.Int), approveCall.encode(c.to[:], amount.Bytes())}
+	return Call{token.ChainID, token.Address, new(big.Int), call.Encode(call.Approve, c.to, amount)}
 }
 
 // checkApproval makes sure that nobody but the target may take the money, and no more of it.
-func (c *check) checkApproval() {
+func (c *check) checkApproval(got *Approval) {
+	if !c.isThere("approval", got != nil, !c.pair.SrcToken.Native(), "a token") {
+		return
+	}
 	want := c.approval(c.request.Amount)
-	got := c.quote.Approval
-	native := c.pair.SrcToken.Native()
-	switch {
-	case native:
-		if got != nil {
-			c.problem("approval: there is one, where there must be none")
-		}
-	case got == nil:
-		c.problem("approval: there is none, where the source token needs one")
-	default:
-		c.compareAddress("approval.token", got.Token, want.To)
-		c.compareAddress("approval.spender", got.Spender, c.to)
-		c.compare("approval.amount", got.Amount, c.request.Amount)
-		data, err := parseHex(got.Calldata)
-		if err != nil {
-			c.problem("approval.calldata: %w", err)
-		} else if !bytes.Equal(data, want.Data) {
-			c.problem("approval.calldata: not the approval that was asked for%s",
-				approveCall.difference(data, want.Data))
-		}
+	c.result.Approval = &want
+	c.compareAddress("approval.token", got.Token, want.To)
+	c.compareAddress("approval.spender", got.Spender, c.to)
+	c.compare("approval.amount", got.Amount, c.request.Amount)
+	data, err := parseHex(got.Calldata)
+	if err != nil {
+		c.problem("approval.calldata: %w", err)
+		return
 	}
-	if !native {
-		c.result.Approval = &want
-	}
+	c.compareCall("approval.calldata", call.Approve, data, want.Data)
 }
 
 // allowance is what the caller has read, or else what the gateway says for the account; nil if neither is there.
@@ -387,10 +315,12 @@ func (c *check) statedAllowance() *big.Int {
 // needed does no harm.
 func (c *check) callsFor(allowance *big.Int) []Call {
 	amount, main := c.request.Amount, c.result.Main
+	// This token changes an allowance only from zero or to zero.
+	needsReset := c.pair.SrcToken.ChainID == 1 && c.pair.SrcToken.Symbol == "USDT"
 	switch {
 	case c.pair.SrcToken.Native() || allowance != nil && allowance.Cmp(amount) >= 0:
 		return []Call{main}
-	case needsReset(c.pair.SrcToken) && (allowance == nil || allowance.Sign() > 0):
+	case needsReset && (allowance == nil || allowance.Sign() > 0):
 		return []Call{c.approval(new(big.Int)), c.approval(amount), main}
 	}
 	return []Call{c.approval(amount), main}
@@ -428,76 +358,51 @@ const uncheckedNote = "whom the note in the answer pays: only the viewing key of
 
 // nameUnchecked says what of the answer, and of what happens after it, has to be taken on trust.
 func (c *check) nameUnchecked() {
-	c.trust("what arrives: the contracts enforce no minimum, and the fees in force when the swap settles count")
-	c.trust("when it arrives: the contracts enforce no deadline")
-	c.trust("that it arrives: the contracts give no refund, so it rests on the operator")
-	for _, token := range []TokenOn{c.pair.SrcToken, c.pair.DstToken} {
-		if knownBySymbol(token.ChainID, token.Symbol) == nil {
-			c.trust("the address of %s on chain %d, %s: this version does not know the token",
-				token.Symbol, token.ChainID, token.Address)
+	trust := func(applies bool, format string, args ...any) {
+		if applies {
+			c.result.Unchecked = append(c.result.Unchecked, fmt.Sprintf(format, args...))
 		}
 	}
-	if c.request.Integrator != (common.Address{}) {
-		c.trust("the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
+	p := c.pair
+	trust(true, "what arrives: the contracts enforce no minimum, and the fees in force when the swap settles count")
+	trust(true, "when it arrives: the contracts enforce no deadline")
+	trust(true, "that it arrives: the contracts give no refund, so it rests on the operator")
+	for _, token := range []TokenOn{p.SrcToken, p.DstToken} {
+		trust(known.BySymbol(token.ChainID, token.Symbol) == nil,
+			"the address of %s on chain %d, %s: this version does not know the token",
+			token.Symbol, token.ChainID, token.Address)
+	}
+	trust(c.request.Integrator != common.Address{},
+		"the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
 			"only its registry on chain %d can tell",
-			c.quote.Fee.Integrator.Percentage, c.feeChain)
+		c.quote.Fee.Integrator.Percentage, p.FeeChain)
+	trust(p.Shields, uncheckedNote)
+	trust(p.Shields || p.Unshields, "RAILGUN's own fee: its owner decides")
+	trust(p.Unshields, "that a RAILGUN wallet wraps it: sent from a public account, "+
+		"this is an ordinary swap at another fee, without privacy")
+	trust(c.result.MaxFee != nil, "the issuer's fee: at most maxFee, %s, which the service pays", c.result.MaxFee)
+	d := c.quote.Details
+	if d == nil {
+		return
 	}
-	if c.pair.Shields {
-		c.trust(uncheckedNote)
-	}
-	if c.pair.Shields || c.pair.Unshields {
-		c.trust("RAILGUN's own fee: its owner decides")
-	}
-	if c.pair.Unshields {
-		c.trust("that a RAILGUN wallet wraps it: sent from a public account, " +
-			"this is an ordinary swap at another fee, without privacy")
-	}
-	if c.result.MaxFee != nil {
-		c.trust("the issuer's fee: at most maxFee, %s, which the service pays", c.result.MaxFee)
-	}
-	if d := c.quote.Details; d != nil {
-		c.nameUncheckedDetails(d)
-	}
-}
-
-// trust says one thing that has to be taken on trust.
-func (c *check) trust(format string, args ...any) {
-	c.result.Unchecked = append(c.result.Unchecked, fmt.Sprintf(format, args...))
-}
-
-func (c *check) nameUncheckedDetails(d *Details) {
 	if d.IssuerFee != nil {
-		c.trust("the issuer's percentage of %s and its origin, %.30q: the gateway's word",
+		trust(true, "the issuer's percentage of %s and its origin, %.30q: the gateway's word",
 			d.IssuerFee.Percentage, d.IssuerFee.Origin)
 	}
 	if d.Integrator != nil {
-		c.trust("the registry %.60q and when it was read: the gateway's word", d.Integrator.Registry)
+		trust(true, "the registry %.60q and when it was read: the gateway's word", d.Integrator.Registry)
 	}
-	if d.Checks != nil {
-		c.trust("what %s holds and allows: only the chain can tell", c.request.From)
-	}
-	if d.Simulation != nil {
-		c.trust("the simulation: what a node of the gateway says, at the price of gas and the state of its block")
-	}
-	if d.Arrival.Seconds > 0 {
-		c.trust("how long it takes: %d seconds is what it usually took", d.Arrival.Seconds)
-	}
-}
-
-// recipientText is the recipient as the details and a status name it.
-func (c *check) recipientText() string {
-	if c.pair.Shields {
-		return c.request.Recipient
-	}
-	return common.BytesToAddress(c.recipient).Hex()
+	trust(d.Checks != nil, "what %s holds and allows: only the chain can tell", c.request.From)
+	trust(d.Simulation != nil,
+		"the simulation: what a node of the gateway says, at the price of gas and the state of its block")
+	trust(d.Arrival.Seconds > 0, "how long it takes: %d seconds is what it usually took", d.Arrival.Seconds)
 }
 
 func integratorText(r Request) string {
 	if r.Integrator == (common.Address{}) {
 		return ""
 	}
-	id := r.integratorID()
-	return "0x" + hex.EncodeToString(id[:])
+	return common.Hash(r.integratorID()).Hex()
 }
 
 func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

@@ -9,32 +9,19 @@ import (
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 )
 
-const (
-	sourceDomain     = 0
-	settlementDomain = 6
-)
-
-// One chain stands for both ends: what is burnt of usdc is minted of settlementUSDC.
-var (
-	settlementUSDC = contract{contracts.TokenABI, common.HexToAddress("0x2006")}
-	messenger      = contract{contracts.TokenMessengerABI, common.HexToAddress("0x5000")}
-	receiver       = contract{contracts.ReceiverABI, common.HexToAddress("0x6000")}
-)
-
+// startCCTP gives the user 10,000 USDC, of which the messengers may take 9,000.
 func startCCTP(t *testing.T) testChain {
-	chain := start(t, types.GenesisAlloc{
-		usdc.at:           contracts.Token(operator, "USDC", 6),
-		settlementUSDC.at: contracts.Token(operator, "USDC", 6, receiver.at),
-		messenger.at:      contracts.TokenMessenger(sourceDomain, usdc.at, settlementDomain),
-		receiver.at:       contracts.Receiver(attester, settlementUSDC.at, settlementDomain),
-	})
+	t.Helper()
+	chain := start(t, nil)
 	chain.do(operatorKey, usdc, "mint", user, big.NewInt(10_000))
-	chain.do(userKey, usdc, "approve", messenger.at, big.NewInt(9_000))
+	for _, m := range []contract{messenger, homeMessenger} {
+		chain.do(userKey, usdc, "approve", m.at, big.NewInt(9_000))
+	}
 	return chain
 }
 
@@ -50,43 +37,34 @@ type burn struct {
 	hook        []byte
 }
 
+// goodBurn is one that the receiver takes.
 func goodBurn() burn {
 	here := common.BytesToHash(receiver.at[:])
 	return burn{5000, settlementDomain, here, usdc.at, here, 2, 1000, hook(0, recipient[:])}
 }
 
 func (b burn) args() []any {
-	return []any{big.NewInt(b.amount), b.domain, b.recipient, b.token, b.caller, big.NewInt(b.maxFee), b.minFinality, b.hook}
+	return []any{
+		big.NewInt(b.amount), b.domain, b.recipient, b.token, b.caller, big.NewInt(b.maxFee), b.minFinality, b.hook,
+	}
 }
 
-// hook is a swap to WETH on chain 369.
+// hook is a swap to a token on chain 369.
 func hook(recipientType byte, recipient []byte) []byte {
-	chain, integrator := number(369), contracts.IntegratorID(integrator)
-	return slices.Concat(chain[:], dstToken[:], integrator[:], []byte{recipientType}, recipient)
+	chain := number(369)
+	id := contracts.IntegratorID(integrator)
+	return slices.Concat(chain[:], dstToken[:], id[:], []byte{recipientType}, recipient)
 }
 
+// TestBurn wants the bytes of the message that the issuer attests.
 func TestBurn(t *testing.T) {
 	chain := startCCTP(t)
 	b := goodBurn()
 	receipt := chain.do(userKey, messenger, "depositForBurnWithHook", b.args()...)
-
 	chain.balances(usdc, map[common.Address]int64{user: 5000, messenger.at: 0})
 	if got := chain.read(usdc, "totalSupply").(*big.Int); got.Int64() != 5000 {
 		t.Errorf("total supply: got %s, want 5000", got)
 	}
-	same(t, event(t, receipt, messenger, "DepositForBurn"), map[string]any{
-		"burnToken":                 usdc.at,
-		"amount":                    5000,
-		"depositor":                 user,
-		"mintRecipient":             [32]byte(b.recipient),
-		"destinationDomain":         settlementDomain,
-		"destinationTokenMessenger": [32]byte(common.BytesToHash(messenger.at[:])),
-		"destinationCaller":         [32]byte(b.caller),
-		"maxFee":                    2,
-		"minFinalityThreshold":      1000,
-		"hookData":                  b.hook,
-	})
-
 	const pad = "000000000000000000000000"
 	zero := strings.Repeat("0", 64)
 	want := strings.Join([]string{
@@ -113,7 +91,7 @@ func TestBurn(t *testing.T) {
 
 func TestBurnRefused(t *testing.T) {
 	chain := startCCTP(t)
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		change func(*burn)
 		reason string
 	}{
@@ -122,30 +100,30 @@ func TestBurnRefused(t *testing.T) {
 		"fee takes all":      {func(b *burn) { b.maxFee = b.amount }, "Max fee must be less than amount"},
 		"no hook":            {func(b *burn) { b.hook = nil }, "Hook data is empty"},
 		"own domain":         {func(b *burn) { b.domain = sourceDomain }, "No TokenMessenger for domain"},
-		"unknown domain":     {func(b *burn) { b.domain = 7 }, "No TokenMessenger for domain"},
+		"unknown domain":     {func(b *burn) { b.domain = remoteDomain }, "No TokenMessenger for domain"},
 		"another token":      {func(b *burn) { b.token = settlementUSDC.at }, "Burn token not supported"},
 		"more than approved": {func(b *burn) { b.amount = 9001 }, "allowance too low"},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			b, chain := goodBurn(), testChain{chain.Chain, t}
+			b := goodBurn()
 			test.change(&b)
-			chain.refuses(test.reason, userKey, nil, messenger, "depositForBurnWithHook", b.args()...)
+			testChain{chain.Chain, t}.refuses(test.reason, userKey, messenger, "depositForBurnWithHook", b.args()...)
 		})
 	}
 	dearest := goodBurn()
-	dearest.amount, dearest.maxFee = 9000, 8999
+	dearest.amount = 9000
+	dearest.maxFee = 8999
 	chain.do(userKey, messenger, "depositForBurnWithHook", dearest.args()...)
 }
 
 // sent burns, and gives the message that asks for the mint.
-func sent(chain testChain, b burn) []byte {
+func sent(chain testChain, from contract, b burn) []byte {
 	chain.t.Helper()
-	receipt := chain.do(userKey, messenger, "depositForBurnWithHook", b.args()...)
-	return event(chain.t, receipt, messenger, "MessageSent")["message"].([]byte)
+	receipt := chain.do(userKey, from, "depositForBurnWithHook", b.args()...)
+	return event(chain.t, receipt, from, "MessageSent")["message"].([]byte)
 }
 
-// attested signs the message, which may be a changed one, as number n.
+// attested signs a message, which may be a changed one, as number n with a fee of 2.
 func attested(t *testing.T, message []byte, n byte, change func(*Attestation)) (signed, signature []byte) {
 	t.Helper()
 	a := Attestation{Nonce: common.Hash{n}, Finality: 1000, Fee: big.NewInt(2)}
@@ -161,74 +139,177 @@ func attested(t *testing.T, message []byte, n byte, change func(*Attestation)) (
 
 func TestReceiveRefusesAlteredBytes(t *testing.T) {
 	chain := startCCTP(t)
-	message, signature := attested(t, sent(chain, goodBurn()), 1, nil)
-	for field, at := range map[string]int{"version": 3, "nonce": 12, "amount": 247, "executed fee": 343, "hook recipient": 480} {
-		t.Run(field, func(t *testing.T) {
-			altered := bytes.Clone(message)
-			altered[at] ^= 2
-			testChain{chain.Chain, t}.refuses("Invalid signature: not attester", operatorKey, nil, receiver, "receiveMessage", altered, signature)
-		})
-	}
-	chain.refuses("Invalid signature: not attester", operatorKey, nil, receiver, "receiveMessage", append(bytes.Clone(message), 0), signature)
-	chain.refuses("Invalid attestation length", operatorKey, nil, receiver, "receiveMessage", message, signature[:64])
-	unrecoverable := append(bytes.Clone(signature[:64]), 0)
-	chain.refuses("Invalid signature", operatorKey, nil, receiver, "receiveMessage", message, unrecoverable)
+	message, signature := attested(t, sent(chain, messenger, goodBurn()), 1, nil)
 	_, forged, err := Attest(userKey, message, Attestation{Nonce: common.Hash{1}, Finality: 1000, Fee: big.NewInt(2)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	chain.refuses("Invalid signature: not attester", operatorKey, nil, receiver, "receiveMessage", message, forged)
+	flip := func(at int) []byte {
+		altered := bytes.Clone(message)
+		altered[at] ^= 2
+		return altered
+	}
+	const stranger = "Invalid signature: not attester"
+	for name, test := range map[string]struct {
+		message, signature []byte
+		reason             string
+	}{
+		"version":           {flip(3), signature, stranger},
+		"nonce":             {flip(12), signature, stranger},
+		"amount":            {flip(247), signature, stranger},
+		"executed fee":      {flip(343), signature, stranger},
+		"hook recipient":    {flip(480), signature, stranger},
+		"longer":            {append(bytes.Clone(message), 0), signature, stranger},
+		"another signer":    {message, forged, stranger},
+		"shorter signature": {message, signature[:64], "Invalid attestation length"},
+		"unrecoverable":     {message, append(bytes.Clone(signature[:64]), 0), "Invalid signature"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			chain := testChain{chain.Chain, t}
+			chain.refuses(test.reason, operatorKey, receiver, "receiveMessage", test.message, test.signature)
+		})
+	}
 	chain.balances(settlementUSDC, map[common.Address]int64{receiver.at: 0})
 	chain.do(operatorKey, receiver, "receiveMessage", message, signature)
+	chain.balances(settlementUSDC, map[common.Address]int64{receiver.at: 4998})
+	chain.refuses("Nonce already used", operatorKey, receiver, "receiveMessage", message, signature)
 }
 
-// Each of these is signed by the attester.
+// TestReceiveRefusesMessage: each of these is signed by the attester. The transmitter of another chain refuses what is
+// not for it in the same way.
 func TestReceiveRefusesMessage(t *testing.T) {
 	chain := startCCTP(t)
-	good := sent(chain, goodBurn())
-	head := chain.head()
+	home := sent(chain, messenger, goodBurn())
 	stranger := common.BytesToHash(recipient[:])
+	abroad := sent(chain, homeMessenger, burn{1000, remoteDomain, stranger, usdc.at, common.Hash{}, 2, 1000, []byte{1}})
+	head, err := chain.Client().BlockNumber(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
 	put := func(at int, value ...byte) func([]byte) []byte {
 		return func(m []byte) []byte { copy(m[at:], value); return m }
 	}
 	rehook := func(hook []byte) func([]byte) []byte {
 		return func(m []byte) []byte { return append(m[:hookAt], hook...) }
 	}
-	tests := map[string]struct {
+	fee := func(n int64) func(*Attestation) { return func(a *Attestation) { a.Fee = big.NewInt(n) } }
+	expired := func(a *Attestation) { a.ExpirationBlock = head }
+	for name, test := range map[string]struct {
 		message func([]byte) []byte
 		attest  func(*Attestation)
 		reason  string
 	}{
 		"version":           {put(3, 2), nil, "Invalid message version"},
-		"another domain":    {put(11, 7), nil, "Invalid destination domain"},
+		"another domain":    {put(11, 8), nil, "Invalid destination domain"},
 		"another caller":    {put(108, stranger[:]...), nil, "Invalid caller for message"},
 		"any caller":        {put(108, make([]byte, 32)...), nil, "Invalid caller for message"},
 		"body version":      {put(151, 2), nil, "Invalid message body version"},
 		"minted to another": {put(184, stranger[:]...), nil, "minted to another"},
-		"fee over maximum":  {nil, func(a *Attestation) { a.Fee = big.NewInt(3) }, "Fee exceeds max fee"},
-		"fee takes all":     {nil, func(a *Attestation) { a.Fee = big.NewInt(5000) }, "Fee equals or exceeds amount"},
-		"expired":           {nil, func(a *Attestation) { a.ExpirationBlock = head }, "Message expired and must be re-signed"},
+		"fee over maximum":  {nil, fee(3), "Fee exceeds max fee"},
+		"fee takes all":     {nil, fee(5000), "Fee equals or exceeds amount"},
+		"expired":           {nil, expired, "Message expired and must be re-signed"},
 		"no hook":           {rehook(nil), nil, "hook is too short"},
 		"no recipient":      {rehook(hook(0, nil)), nil, "hook is too short"},
 		"padded address":    {rehook(hook(0, stranger[:])), nil, "recipient has the wrong length"},
 		"address to shield": {rehook(hook(2, recipient[:])), nil, "recipient has the wrong length"},
 		"recipient type 1":  {rehook(hook(1, recipient[:])), nil, "unknown recipient type"},
-	}
-	for name, test := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
-			message := bytes.Clone(good)
-			if test.message != nil {
-				message = test.message(message)
+			chain := testChain{chain.Chain, t}
+			refuse := func(by contract, sent []byte) {
+				t.Helper()
+				message := bytes.Clone(sent)
+				if test.message != nil {
+					message = test.message(message)
+				}
+				message, signature := attested(t, message, 1, test.attest)
+				chain.refuses(test.reason, operatorKey, by, "receiveMessage", message, signature)
 			}
-			message, signature := attested(t, message, 1, test.attest)
-			testChain{chain.Chain, t}.refuses(test.reason, operatorKey, nil, receiver, "receiveMessage", message, signature)
+			refuse(receiver, home)
+			switch name {
+			case "version", "another domain", "another caller", "body version", "fee over maximum":
+				refuse(transmitter, abroad)
+			}
 		})
 	}
 }
 
+// TestTransmitter wants a message to be delivered once, by whom it allows, as it was attested.
+func TestTransmitter(t *testing.T) {
+	chain := startCCTP(t)
+	burnt := func(caller common.Address) []byte {
+		to, by := common.BytesToHash(recipient[:]), common.BytesToHash(caller[:])
+		return sent(chain, homeMessenger, burn{1000, remoteDomain, to, usdc.at, by, 3, 1000, []byte{1}})
+	}
+	wantUsed := func(want int64) {
+		t.Helper()
+		if got := chain.read(transmitter, "usedNonces", [32]byte{1}).(*big.Int); got.Int64() != want {
+			t.Errorf("use of the nonce: got %s, want %d", got, want)
+		}
+	}
+	message, signature := attested(t, burnt(common.Address{}), 1, nil)
+	altered := bytes.Clone(message)
+	altered[215] ^= 1 // the mint recipient
+	chain.refuses("Invalid signature: not attester", userKey, transmitter, "receiveMessage", altered, signature)
+	chain.refuses("Invalid attestation length", userKey, transmitter, "receiveMessage", message, signature[1:])
+	short, err := crypto.Sign(crypto.Keccak256(message[:375]), attesterKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	short[64] += 27
+	chain.refuses("Invalid message: too short", userKey, transmitter, "receiveMessage", message[:375], short)
+	wantUsed(0)
+	delivered := chain.do(userKey, transmitter, "receiveMessage", message, signature)
+	same(t, event(t, delivered, transmitter, "MessageReceived"), map[string]any{
+		"caller":                    user,
+		"sourceDomain":              settlementDomain,
+		"nonce":                     [32]byte{1},
+		"sender":                    [32]byte(common.BytesToHash(homeMessenger.at[:])),
+		"finalityThresholdExecuted": 1000,
+		"messageBody":               message[148:],
+	})
+	chain.balances(remoteUSDC, map[common.Address]int64{recipient: 998}) // the executed fee is 2
+	wantUsed(1)
+	chain.refuses("Nonce already used", userKey, transmitter, "receiveMessage", message, signature)
+	again, signature := attested(t, message, 1, func(a *Attestation) { a.Finality = 2000 })
+	chain.refuses("Nonce already used", userKey, transmitter, "receiveMessage", again, signature)
+
+	message, signature = attested(t, burnt(operator), 2, nil)
+	chain.refuses("Invalid caller for message", userKey, transmitter, "receiveMessage", message, signature)
+	chain.do(operatorKey, transmitter, "receiveMessage", message, signature)
+}
+
+// TestSettleOnward wants one receipt to tell of the settlement and of the burn that pays it.
+func TestSettleOnward(t *testing.T) {
+	chain := start(t, nil)
+	chain.do(operatorKey, usdc, "mint", settlementPool.at, big.NewInt(1000))
+	s := newSettlement()
+	id := settlementID(s)
+	receipt := chain.do(operatorKey, settlementPool, "settleOnward", s, uint32(remoteDomain))
+	same(t, event(t, receipt, settlementPool, "Settled"), map[string]any{"id": id, "settlement": s})
+	same(t, event(t, receipt, homeMessenger, "DepositForBurn"), map[string]any{
+		"burnToken":                 usdc.at,
+		"amount":                    900,
+		"depositor":                 settlementPool.at,
+		"mintRecipient":             [32]byte(common.BytesToHash(recipient[:])),
+		"destinationDomain":         remoteDomain,
+		"destinationTokenMessenger": [32]byte(common.BytesToHash(homeMessenger.at[:])),
+		"destinationCaller":         [32]byte{},
+		"maxFee":                    0,
+		"minFinalityThreshold":      2000,
+		"hookData":                  id[:],
+	})
+	chain.balances(usdc, map[common.Address]int64{recipient: 0, treasury: 30, integrator: 20, settlementPool.at: 50})
+	if got := chain.read(usdc, "allowance", settlementPool.at, homeMessenger.at).(*big.Int); got.Sign() != 0 {
+		t.Errorf("allowance left to the messenger: got %s, want none", got)
+	}
+	chain.refuses("already settled", operatorKey, settlementPool, "settleOnward", s, uint32(remoteDomain))
+	chain.refuses("already settled", operatorKey, settlementPool, "settle", s)
+}
+
 func TestAttestRefuses(t *testing.T) {
 	whole := make([]byte, 376)
-	tests := map[string]struct {
+	for name, test := range map[string]struct {
 		message []byte
 		fee     *big.Int
 	}{
@@ -236,12 +317,9 @@ func TestAttestRefuses(t *testing.T) {
 		"negative fee":  {whole, big.NewInt(-1)},
 		"huge fee":      {whole, new(big.Int).Lsh(big.NewInt(1), 256)},
 		"no fee given":  {whole, nil},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			if _, _, err := Attest(attesterKey, test.message, Attestation{Fee: test.fee}); err == nil {
-				t.Error("signed")
-			}
-		})
+	} {
+		if _, _, err := Attest(attesterKey, test.message, Attestation{Fee: test.fee}); err == nil {
+			t.Errorf("%s: signed", name)
+		}
 	}
 }

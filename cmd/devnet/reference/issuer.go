@@ -87,7 +87,7 @@ func (i *issuer) messages(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusInternalServerError, refusal{500, "Internal server error"})
 		return
 	}
-	var found []message
+	var found []map[string]any
 	if receipt != nil {
 		for _, log := range receipt.Logs {
 			if !burnt(network.CCTP, log) {
@@ -111,78 +111,54 @@ type refusal struct {
 	Error string `json:"error"`
 }
 
-// A message is a burn in the issuer's words. Numbers are strings, and addresses have 20 bytes.
-type message struct {
-	Message        *hexutil.Bytes  `json:"message"`
-	EventNonce     common.Hash     `json:"eventNonce"`
-	Attestation    string          `json:"attestation"`
-	DecodedMessage *decodedMessage `json:"decodedMessage"`
-	CCTPVersion    int             `json:"cctpVersion"`
-	Status         string          `json:"status"`
-	DelayReason    *string         `json:"delayReason"`
-}
-
-type decodedMessage struct {
-	SourceDomain              string        `json:"sourceDomain"`
-	DestinationDomain         string        `json:"destinationDomain"`
-	Nonce                     hexutil.Bytes `json:"nonce"`
-	Sender                    hexutil.Bytes `json:"sender"`
-	Recipient                 hexutil.Bytes `json:"recipient"`
-	DestinationCaller         hexutil.Bytes `json:"destinationCaller"`
-	MinFinalityThreshold      string        `json:"minFinalityThreshold"`
-	FinalityThresholdExecuted string        `json:"finalityThresholdExecuted"`
-	MessageBody               hexutil.Bytes `json:"messageBody"`
-	DecodedMessageBody        decodedBody   `json:"decodedMessageBody"`
-}
-
-type decodedBody struct {
-	BurnToken       hexutil.Bytes `json:"burnToken"`
-	MintRecipient   hexutil.Bytes `json:"mintRecipient"`
-	Amount          string        `json:"amount"`
-	MessageSender   hexutil.Bytes `json:"messageSender"`
-	MaxFee          string        `json:"maxFee"`
-	FeeExecuted     string        `json:"feeExecuted"`
-	ExpirationBlock string        `json:"expirationBlock"`
-	HookData        hexutil.Bytes `json:"hookData"`
-}
-
-func newMessage(a attestation) message {
-	m := message{EventNonce: a.nonce, Attestation: "PENDING", CCTPVersion: 2, Status: "pending_confirmations"}
+// newMessage is a burn in the issuer's words. Numbers are strings, and addresses have 20 bytes.
+func newMessage(a attestation) map[string]any {
 	if a.delay != "" {
-		m.DelayReason = &a.delay
-		return m
+		return map[string]any{
+			"message":        nil,
+			"eventNonce":     a.nonce,
+			"attestation":    "PENDING",
+			"decodedMessage": nil,
+			"cctpVersion":    2,
+			"status":         "pending_confirmations",
+			"delayReason":    a.delay,
+		}
 	}
-	m.Message = (*hexutil.Bytes)(&a.message)
-	m.Attestation = hexutil.Encode(a.signature)
-	m.Status = "complete"
-	m.DecodedMessage = decodeMessage(a.message)
-	return m
+	return map[string]any{
+		"message":        hexutil.Bytes(a.message),
+		"eventNonce":     a.nonce,
+		"attestation":    hexutil.Bytes(a.signature),
+		"decodedMessage": decodeMessage(a.message),
+		"cctpVersion":    2,
+		"status":         "complete",
+		"delayReason":    nil,
+	}
 }
 
 // decodeMessage takes an attested message apart.
-func decodeMessage(m []byte) *decodedMessage {
+func decodeMessage(m []byte) map[string]any {
 	number := func(at, size int) string { return common.BytesToHash(m[at : at+size]).Big().String() }
 	address := func(at int) hexutil.Bytes { return m[at+12 : at+32] }
 	const body = 148
-	return &decodedMessage{
-		SourceDomain:              number(4, 4),
-		DestinationDomain:         number(8, 4),
-		Nonce:                     m[12:44],
-		Sender:                    address(44),
-		Recipient:                 address(76),
-		DestinationCaller:         address(108),
-		MinFinalityThreshold:      number(140, 4),
-		FinalityThresholdExecuted: number(144, 4),
-		MessageBody:               m[body:],
-		DecodedMessageBody: decodedBody{
-			BurnToken:       address(body + 4),
-			MintRecipient:   address(body + 36),
-			Amount:          number(body+68, 32),
-			MessageSender:   address(body + 100),
-			MaxFee:          number(body+132, 32),
-			FeeExecuted:     number(body+164, 32),
-			ExpirationBlock: number(body+196, 32),
-			HookData:        m[body+228:],
+	return map[string]any{
+		"sourceDomain":              number(4, 4),
+		"destinationDomain":         number(8, 4),
+		"nonce":                     hexutil.Bytes(m[12:44]),
+		"sender":                    address(44),
+		"recipient":                 address(76),
+		"destinationCaller":         address(108),
+		"minFinalityThreshold":      number(140, 4),
+		"finalityThresholdExecuted": number(144, 4),
+		"messageBody":               hexutil.Bytes(m[body:]),
+		"decodedMessageBody": map[string]any{
+			"burnToken":       address(body + 4),
+			"mintRecipient":   address(body + 36),
+			"amount":          number(body+68, 32),
+			"messageSender":   address(body + 100),
+			"maxFee":          number(body+132, 32),
+			"feeExecuted":     number(body+164, 32),
+			"expirationBlock": number(body+196, 32),
+			"hookData":        hexutil.Bytes(m[body+228:]),
 		},
 	}
 }

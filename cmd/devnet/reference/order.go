@@ -15,10 +15,9 @@ import (
 
 // An Order is a swap that somebody paid for, as a chain reports it.
 type Order struct {
-	Src           chain.ID       // the routing ID whose router was paid: a privacy pool has one of its own
-	Block         *big.Int       // in which it was paid
-	Sender        common.Address // who paid
-	Amount        *big.Int       // of a token with so many decimals
+	Src           chain.ID // the routing ID whose router was paid: a privacy pool has one of its own
+	Block         *big.Int // in which it was paid
+	Amount        *big.Int // of a token with so many decimals
 	Decimals      uint8
 	DstChain      chain.ID
 	DstToken      common.Address
@@ -105,7 +104,6 @@ func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 		SrcPool:       log.Address,
 		Nonce:         event.Nonce,
 		Src:           row.ChainID,
-		Sender:        event.Sender,
 		Amount:        event.Amount,
 		Decimals:      row.Token.Decimals,
 		DstChain:      routing(event.DstChainId),
@@ -170,7 +168,6 @@ func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error)
 			Source: new(big.Int).SetUint64(uint64(event.SourceDomain)),
 			Nonce:  new(big.Int).SetBytes(event.Nonce[:]),
 			Src:    network,
-			Sender: common.BytesToAddress(event.Depositor[:]),
 			// The service, and not its user, pays the issuer.
 			Amount:        new(big.Int).Add(event.Amount, event.FeeExecuted),
 			Decimals:      tokenOf(home, chain.USDC).Decimals,

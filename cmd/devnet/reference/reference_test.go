@@ -39,68 +39,10 @@ func TestNet(t *testing.T) {
 			t.Error(err)
 		}
 	}()
-	t.Run("ports", func(t *testing.T) { wantPorts(t, n, first) })
-	t.Run("everything stands", func(t *testing.T) { wantEverything(t, n) })
-	t.Run("nobody is paid twice", func(t *testing.T) { wantPaidOnce(t, n) })
+	t.Run("everything stands", func(t *testing.T) { wantEverything(t, n, first) })
+	t.Run("who is not paid", func(t *testing.T) { wantNotPaid(t, n) })
 	t.Run("issuer", func(t *testing.T) { wantIssuer(t, n) })
 	t.Run("operate", func(t *testing.T) { wantOperated(t, n) })
-}
-
-// wantPorts wants the chains where they were asked to be, as far as there was room.
-func wantPorts(t *testing.T, n *Net, first int) {
-	fixed := 0
-	for i, network := range chain.Networks() {
-		u, err := url.Parse(n.Chain(network.ID).URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if u.Port() == strconv.Itoa(first+i) {
-			fixed++
-		}
-	}
-	if fixed == 0 {
-		t.Errorf("no chain is where it was asked to be, from port %d on", first)
-	}
-}
-
-// wantEverything wants every contract that a quote can name to be there, on a chain that says it is the one.
-func wantEverything(t *testing.T, n *Net) {
-	d := chain.Reference()
-	stands := map[chain.ID][]common.Address{d.Settlement.ChainID: {d.Settlement.Receiver.Address}}
-	for _, row := range d.Routers() {
-		stands[row.ChainID.Network()] = append(stands[row.ChainID.Network()], row.Router.Address)
-	}
-	for _, id := range chain.PoolChains {
-		stands[id] = append(stands[id], d.Registry(id).Address)
-	}
-	for _, network := range chain.Networks() {
-		if !pooled(network.ID) {
-			stands[network.ID] = append(stands[network.ID], Transmitter)
-		}
-	}
-	for _, network := range chain.Networks() {
-		for _, token := range network.Tokens {
-			if !token.Native() {
-				stands[network.ID] = append(stands[network.ID], token.Address.Address)
-			}
-			if balance, err := n.Balance(t.Context(), token, User.Address, nil); err != nil || balance.Cmp(units(plenty, token.Decimals)) != 0 {
-				t.Errorf("the user has %s %s on %s (%v)", balance, token.Symbol, network.Name, err)
-			}
-		}
-		client, err := ethclient.DialContext(t.Context(), n.Chain(network.ID).URL())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer client.Close()
-		if id, err := client.ChainID(t.Context()); err != nil || id.Uint64() != uint64(network.ID) {
-			t.Errorf("the chain of %s says that it is %s (%v)", network.Name, id, err)
-		}
-		for _, address := range stands[network.ID] {
-			if code, err := client.CodeAt(t.Context(), address, nil); err != nil || len(code) == 0 {
-				t.Errorf("nothing stands at %s on %s (%v)", address, network.Name, err)
-			}
-		}
-	}
 }
 
 func TestStartGivesUp(t *testing.T) {
@@ -111,36 +53,119 @@ func TestStartGivesUp(t *testing.T) {
 	}
 }
 
-// swap pays a pool on the hub 100 USDC, and tells it what the caller says.
-func swap(t *testing.T, n *Net, dst int64, dstToken common.Address) (common.Hash, []Order) {
-	t.Helper()
-	hub, _ := chain.FindNetwork(chain.Hub)
-	usdc := tokenOf(hub, chain.USDC)
-	pool := n.Deployment.Target(&chain.Pair{Src: chain.Hub, SrcToken: usdc}).Address
-	amount := units(100, usdc.Decimals)
-	if _, err := n.Chain(chain.Hub).Send(t.Context(), User.Key, usdc.Address.Address, nil, call(contracts.TokenABI, "approve", pool, amount)); err != nil {
-		t.Fatal(err)
+// wantEverything wants every contract that a quote can name, on a chain that says it is the one, and some of the chains
+// at the ports that were asked for.
+func wantEverything(t *testing.T, n *Net, first int) {
+	d := chain.Reference()
+	contractsOn := map[chain.ID][]common.Address{d.Settlement.ChainID: {d.Settlement.Receiver.Address}}
+	for _, row := range d.Routers() {
+		network := row.ChainID.Network()
+		contractsOn[network] = append(contractsOn[network], row.Router.Address)
 	}
-	receipt, err := n.Chain(chain.Hub).Send(t.Context(), User.Key, pool, nil,
-		call(contracts.PoolABI, "swap", big.NewInt(dst), amount, Treasury[:], uint8(0), dstToken, [32]byte{}))
+	fixed := 0
+	for i, network := range chain.Networks() {
+		all := contractsOn[network.ID]
+		if pooled(network.ID) {
+			all = append(all, d.Registry(network.ID).Address)
+		} else {
+			all = append(all, Transmitter)
+		}
+		for _, token := range network.Tokens {
+			if !token.Native() {
+				all = append(all, token.Address.Address)
+			}
+			balance, err := n.Balance(t.Context(), token, User.Address, nil)
+			if err != nil || balance.Cmp(units(plenty, token.Decimals)) != 0 {
+				t.Errorf("the user has %s %s on %s (%v)", balance, token.Symbol, network.Name, err)
+			}
+		}
+		address := n.Chain(network.ID).URL()
+		u, err := url.Parse(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if u.Port() == strconv.Itoa(first+i) {
+			fixed++
+		}
+		client, err := ethclient.DialContext(t.Context(), address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer client.Close()
+		if id, err := client.ChainID(t.Context()); err != nil || id.Uint64() != uint64(network.ID) {
+			t.Errorf("the chain of %s says that it is %s (%v)", network.Name, id, err)
+		}
+		for _, address := range all {
+			if code, err := client.CodeAt(t.Context(), address, nil); err != nil || len(code) == 0 {
+				t.Errorf("nothing stands at %s on %s (%v)", address, network.Name, err)
+			}
+		}
+	}
+	if fixed == 0 {
+		t.Errorf("no chain is where it was asked to be, from port %d on", first)
+	}
+}
+
+// usdcOn is USDC on a network.
+func usdcOn(t *testing.T, id chain.ID) chain.Token {
+	t.Helper()
+	token, err := chain.FindToken(id, chain.USDC)
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders, err := n.Orders(t.Context(), chain.Hub, receipt)
+	return *token
+}
+
+func send(t *testing.T, n *Net, on chain.ID, to common.Address, data []byte) *types.Receipt {
+	t.Helper()
+	receipt, err := n.Chain(on).Send(t.Context(), User.Key, to, nil, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt
+}
+
+// swap pays a pool on the hub 100 USDC for the treasury, and tells it what the caller says.
+func swap(t *testing.T, n *Net, dst int64, dstToken common.Address, integrator common.Address) (common.Hash, Order) {
+	t.Helper()
+	usdc := usdcOn(t, chain.Hub)
+	pool := n.Deployment.Target(&chain.Pair{Src: chain.Hub, SrcToken: usdc}).Address
+	amount := units(100, usdc.Decimals)
+	send(t, n, chain.Hub, usdc.Address.Address, call(contracts.TokenABI, "approve", pool, amount))
+	receipt := send(t, n, chain.Hub, pool, call(contracts.PoolABI, "swap",
+		big.NewInt(dst), amount, Treasury[:], uint8(0), dstToken, contracts.IntegratorID(integrator)))
+	return receipt.TxHash, onlyOrder(t, n, chain.Hub, receipt)
+}
+
+func onlyOrder(t *testing.T, n *Net, on chain.ID, receipt *types.Receipt) Order {
+	t.Helper()
+	orders, err := n.Orders(t.Context(), on, receipt)
 	if err != nil || len(orders) != 1 {
 		t.Fatalf("got %d orders and %v, want one", len(orders), err)
 	}
-	return receipt.TxHash, orders
+	return orders[0]
 }
 
-func wantPaidOnce(t *testing.T, n *Net) {
-	base, _ := chain.FindNetwork(8453)
-	_, orders := swap(t, n, 8453, tokenOf(base, chain.USDC).Address.Address)
-	if _, err := n.Settle(t.Context(), orders[0]); err != nil {
+// wantNotPaid wants nobody to be paid twice, nor for an integrator that is not active.
+func wantNotPaid(t *testing.T, n *Net) {
+	usdc := usdcOn(t, 8453).Address.Address
+	_, order := swap(t, n, 8453, usdc, common.Address{})
+	if _, err := n.Settle(t.Context(), order); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := n.Settle(t.Context(), orders[0]); err == nil || !strings.Contains(err.Error(), "already settled") {
-		t.Errorf("got %v, want that it is settled already", err)
+	_, err := n.Settle(t.Context(), order)
+	wantError(t, err, "already settled")
+	for _, integrator := range []common.Address{Inactive.Wallet, User.Address} {
+		_, order := swap(t, n, 8453, usdc, integrator)
+		_, err := n.Settle(t.Context(), order)
+		wantError(t, err, "is not active")
+	}
+}
+
+func wantError(t *testing.T, err error, words string) {
+	t.Helper()
+	if err == nil || !strings.Contains(err.Error(), words) {
+		t.Errorf("got %v, want it to say %q", err, words)
 	}
 }
 
@@ -151,66 +176,39 @@ func wantOperated(t *testing.T, n *Net) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lost, _ := swap(t, n, 370, common.Address{1})
-	if r := <-reports; r.Tx != lost || r.Network != chain.Hub || r.Err == nil || !strings.Contains(r.Err.Error(), "no pool pays") {
-		t.Errorf("got %+v, want that nobody pays on chain 370", r)
+	defer stopped()
+	lost, _ := swap(t, n, 370, common.Address{1}, common.Address{})
+	r := <-reports
+	if r.Tx != lost || r.Network != chain.Hub {
+		t.Errorf("got %+v, want a report on %s", r, lost)
 	}
+	wantError(t, r.Err, "no pool pays")
 	for range 4 {
 		if err := n.Chain(chain.Hub).Tick(); err != nil { // its clock is ahead of the others now
 			t.Fatal(err)
 		}
 	}
-	optimism, _ := chain.FindNetwork(10)
-	paid, _ := swap(t, n, 10, tokenOf(optimism, chain.USDC).Address.Address)
-	r := <-reports
+	optimism := usdcOn(t, 10)
+	paid, _ := swap(t, n, 10, optimism.Address.Address, common.Address{})
+	r = <-reports
 	if r.Tx != paid || r.Err != nil || r.Payout.Mint == nil {
 		t.Fatalf("got %+v, want a payout on chain 10", r)
 	}
-	times := []uint64{blockTime(t, n, chain.Hub, paid), blockTime(t, n, 8453, r.Payout.Receipt.TxHash), blockTime(t, n, 10, r.Payout.Mint.TxHash)}
-	if !slices.IsSorted(times) {
-		t.Errorf("source, settlement and mint are at %v, want one after the other", times)
-	}
-	if got, err := n.Balance(t.Context(), tokenOf(optimism, chain.USDC), Treasury, nil); err != nil || got.Int64() != 99_500_000 {
-		t.Errorf("the recipient has %s (%v), want 99500000", got, err)
-	}
-	stopped()
-}
-
-func blockTime(t *testing.T, n *Net, on chain.ID, tx common.Hash) uint64 {
-	t.Helper()
-	receipt, err := n.Chain(on).Client().TransactionReceipt(t.Context(), tx)
-	if err != nil {
-		t.Fatal(err)
-	}
-	header, err := n.Chain(on).Client().HeaderByNumber(t.Context(), receipt.BlockNumber)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return header.Time
-}
-
-func TestAttestRefuses(t *testing.T) {
-	sent := contracts.TokenMessengerABI.Events["MessageSent"]
-	log := func(topic common.Hash, message []byte) *types.Log {
-		data, err := sent.Inputs.Pack(message)
+	var times []uint64
+	for _, step := range []struct {
+		on    chain.ID
+		block *big.Int
+	}{{chain.Hub, r.Payout.Block}, {8453, r.Payout.Receipt.BlockNumber}, {10, r.Payout.Mint.BlockNumber}} {
+		header, err := n.Chain(step.on).Client().HeaderByNumber(t.Context(), step.block)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return &types.Log{Topics: []common.Hash{topic}, Data: data}
+		times = append(times, header.Time)
 	}
-	base, _ := chain.FindNetwork(8453)
-	for name, log := range map[string]*types.Log{
-		"nothing":        log(sent.ID, nil),
-		"no whole burn":  log(sent.ID, make([]byte, burnSize-1)),
-		"another event":  log(contracts.PoolABI.Events["Swap"].ID, make([]byte, burnSize)),
-		"no message":     {Topics: []common.Hash{sent.ID}, Data: []byte{1}},
-		"without topics": {Data: make([]byte, burnSize)},
-	} {
-		if _, err := attest(base.CCTP, log); err == nil {
-			t.Errorf("%s: signed", name)
-		}
+	if !slices.IsSorted(times) {
+		t.Errorf("source, settlement and mint are at %v, want one after the other", times)
 	}
-	if _, err := attest(base.CCTP, log(sent.ID, make([]byte, burnSize))); err != nil {
-		t.Error(err)
+	if got, err := n.Balance(t.Context(), optimism, Treasury, nil); err != nil || got.Int64() != 99_500_000 {
+		t.Errorf("the recipient has %s (%v), want 99500000", got, err)
 	}
 }

@@ -87,12 +87,9 @@ func (n *Net) poolFor(o Order) (chain.Router, error) {
 
 // divide works out who gets what.
 func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts.Settlement, error) {
-	var entry contracts.Integrator
-	if o.Integrator != (common.Hash{}) {
-		registry := n.Deployment.Registry(pool.ChainID.Network()).Address
-		if err := n.registered(ctx, pool.ChainID, registry, o.Integrator, &entry); err != nil {
-			return contracts.Settlement{}, err
-		}
+	entry, err := n.registered(ctx, pool.ChainID, o.Integrator)
+	if err != nil {
+		return contracts.Settlement{}, err
 	}
 	amount, overflow := uint256.FromBig(o.Amount)
 	if overflow {
@@ -114,22 +111,24 @@ func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts
 	}, nil
 }
 
-func (n *Net) registered(
-	ctx context.Context, on chain.ID, registry common.Address, id common.Hash, entry *contracts.Integrator,
-) error {
-	var answer struct {
+// registered reads an integrator in the registry of a chain. No integrator has no entry and takes no fee.
+func (n *Net) registered(ctx context.Context, on chain.ID, id common.Hash) (contracts.Integrator, error) {
+	if id == (common.Hash{}) {
+		return contracts.Integrator{}, nil
+	}
+	var entry struct {
 		Wallet common.Address
 		FeeBps uint16
 		Active bool
 	}
-	if err := n.read(ctx, on, nil, contracts.RegistryABI, registry, &answer, "getIntegrator", id); err != nil {
-		return err
+	registry := n.Deployment.Registry(on.Network()).Address
+	if err := n.read(ctx, on, nil, contracts.RegistryABI, registry, &entry, "getIntegrator", id); err != nil {
+		return contracts.Integrator{}, err
 	}
-	if !answer.Active {
-		return fmt.Errorf("integrator %s is not active on chain %s", id, on)
+	if !entry.Active {
+		return contracts.Integrator{}, fmt.Errorf("integrator %s is not active on chain %s", id, on)
 	}
-	*entry = contracts.Integrator{Wallet: answer.Wallet, FeeBPS: answer.FeeBps, Active: true}
-	return nil
+	return contracts.Integrator{Wallet: entry.Wallet, FeeBPS: entry.FeeBps, Active: true}, nil
 }
 
 // carry delivers what a settlement burnt to the chain where its recipient is, as the issuer.

@@ -1,18 +1,22 @@
-// Package child builds the gateway and runs it, a Redis or another server as a child process, the way an operator
-// does: what is tried and measured is the program that users run. On Linux it also reads from /proc what a child costs.
+// Package child builds the gateway and runs it, or another server, as a child process, the way an operator does: what
+// is tested and measured is the program that users run. On Linux it also reads from /proc what the process costs.
 //
-// A server that has been started answers requests. Its end is the caller's business: Stop, Kill, or Signal and Wait.
+// A server that was started accepts connections. The caller ends it: Stop, Kill, or Signal and Wait.
 package child
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -49,7 +53,7 @@ func Build(ctx context.Context, dir string, flags ...string) (binary string, err
 // Server is a child process that serves.
 type Server struct {
 	Addr  string // where it serves
-	Admin string // where a gateway serves its operator
+	Admin string // the admin listener of a gateway
 
 	cmd  *exec.Cmd
 	log  *Log          // nil if it has none
@@ -60,14 +64,18 @@ type Server struct {
 // Gateway says how to run a built gateway.
 type Gateway struct {
 	Binary string
-	Listen string   // where it serves; any free address of the loopback if this one is empty or taken
+	Listen string   // where it serves; any free loopback address if this one is empty or taken
 	Env    []string // all its settings but the two addresses, as "NAME=value"
 	Log    *Log     // nil for the null device
 }
 
 // Start runs the gateway and waits until it serves. An error quotes the end of its log.
 func (g Gateway) Start(ctx context.Context) (*Server, error) {
-	return start(ctx, g.Listen, answers("/v3/swap/healthcheck"), g.Log, func(addr, admin string) *exec.Cmd {
+	admin, err := FreeAddress("")
+	if err != nil {
+		return nil, err
+	}
+	return start(ctx, g.Listen, &Server{Admin: admin, log: g.Log}, func(addr string) *exec.Cmd {
 		cmd := exec.Command(g.Binary)
 		cmd.Env = append(g.Env[:len(g.Env):len(g.Env)], "LISTEN_ADDR="+addr, "ADMIN_ADDR="+admin)
 		if g.Log != nil {
@@ -77,121 +85,75 @@ func (g Gateway) Start(ctx context.Context) (*Server, error) {
 	})
 }
 
-// Start runs what command makes for a free address, and waits until it answers GET path with 200.
-func Start(ctx context.Context, path string, command func(addr string) *exec.Cmd) (*Server, error) {
-	return start(ctx, "", answers(path), nil, func(addr, _ string) *exec.Cmd { return command(addr) })
+// Start runs what command makes for a free address.
+func Start(ctx context.Context, command func(addr string) *exec.Cmd) (*Server, error) {
+	return start(ctx, "", &Server{}, command)
 }
 
 // ErrNoRedis is what StartRedis returns on a machine without Redis.
 var ErrNoRedis = errors.New("there is no redis-server on this machine; install the package redis-server")
 
-// StartRedis runs a Redis that keeps nothing, at the wanted address or any free one.
+// StartRedis runs a Redis without persistence, at the wanted address or any free one.
 func StartRedis(ctx context.Context, wanted string) (*Server, error) {
 	program, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, ErrNoRedis
 	}
-	return start(ctx, wanted, accepts, nil, func(addr, _ string) *exec.Cmd {
+	return start(ctx, wanted, &Server{}, func(addr string) *exec.Cmd {
 		_, port, _ := net.SplitHostPort(addr) // of a listener
 		return exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	})
 }
 
-// ready tells whether the server at addr serves.
-type ready func(ctx context.Context, addr string) bool
-
-// answers waits for 200 to GET path.
-func answers(path string) ready {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	return func(ctx context.Context, addr string) bool {
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+addr+path, nil)
-		if err != nil {
-			return false
-		}
-		res, err := client.Do(req)
-		if err != nil {
-			return false
-		}
-		res.Body.Close()
-		return res.StatusCode == http.StatusOK
-	}
-}
-
-func accepts(_ context.Context, addr string) bool {
-	conn, err := net.Dial("tcp", addr)
-	if err != nil {
-		return false
-	}
-	conn.Close()
-	return true
-}
-
-func start(
-	ctx context.Context, wanted string, serves ready, log *Log, command func(addr, admin string) *exec.Cmd,
-) (*Server, error) {
-	for try := 1; ; try++ {
-		addr, err := FreeAddress(wanted)
-		if err != nil {
-			return nil, err
-		}
-		admin, err := FreeAddress("")
-		if err != nil {
-			return nil, err
-		}
-		s := &Server{Addr: addr, Admin: admin, cmd: command(addr, admin), log: log, done: make(chan struct{})}
-		if err := s.cmd.Start(); err != nil {
-			return nil, err
-		}
-		starting, ended := context.WithCancelCause(ctx)
-		go func() {
-			s.err = s.cmd.Wait()
-			close(s.done)
-			ended(fmt.Errorf("it ended: %v", s.cmd.ProcessState))
-		}()
-		if err = s.await(starting, serves); err == nil {
-			return s, nil
-		}
-		s.Kill()
-		// Another process may have taken an address before the child did.
-		if try == 5 || free(addr) && free(admin) {
-			return nil, s.quoteLog(err)
-		}
-	}
-}
-
 // startTimeout is longer than any server takes to start.
 const startTimeout = time.Minute
 
-func (s *Server) await(ctx context.Context, serves ready) error {
+func start(ctx context.Context, wanted string, s *Server, command func(addr string) *exec.Cmd) (*Server, error) {
+	addr, err := FreeAddress(wanted)
+	if err != nil {
+		return nil, err
+	}
+	s.Addr = addr
+	s.cmd = command(addr)
+	s.done = make(chan struct{})
+	if err := s.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		s.err = s.cmd.Wait()
+		close(s.done)
+	}()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	for !serves(ctx, s.Addr) {
+	for {
 		select {
+		case <-s.done:
+			return nil, s.quoteLog(fmt.Errorf("%s ended: %v", s.cmd.Path, s.cmd.ProcessState))
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not serve: %w", s.cmd.Path, context.Cause(ctx))
+			s.Kill()
+			return nil, s.quoteLog(fmt.Errorf("%s does not serve: %w", s.cmd.Path, ctx.Err()))
 		case <-time.After(10 * time.Millisecond):
 		}
-	}
-	return nil
-}
-
-// FreeAddress gives an address that is free now: the wanted one, or any of the loopback if that is empty or taken.
-func FreeAddress(wanted string) (string, error) {
-	if wanted != "" {
-		if listener, err := net.Listen("tcp", wanted); err == nil {
-			return listener.Addr().String(), listener.Close()
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			conn.Close()
+			return s, nil
 		}
 	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return listener.Addr().String(), listener.Close()
 }
 
-func free(addr string) bool {
-	got, err := FreeAddress(addr)
-	return err == nil && got == addr
+// FreeAddress gives an address that is free now: the wanted one, or any of the loopback if that is empty or taken. Its
+// port is below those that the system gives to connections, so that it stays free until the server takes it.
+func FreeAddress(wanted string) (string, error) {
+	for range 100 {
+		if wanted != "" {
+			if listener, err := net.Listen("tcp", wanted); err == nil {
+				return listener.Addr().String(), listener.Close()
+			}
+		}
+		wanted = fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(10_000))
+	}
+	return "", errors.New("no free port was found between 12000 and 22000")
 }
 
 // URL is where it serves, without a slash at the end.
@@ -200,7 +162,7 @@ func (s *Server) URL() string { return "http://" + s.Addr }
 // Signal sends a signal.
 func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) }
 
-// Done is closed when the process has ended, whoever ended it.
+// Done is closed when the process has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
 // Wait waits until the process has ended, and says how; nil is exit code 0.
@@ -240,4 +202,72 @@ func (s *Server) quoteLog(err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; its log ends with:\n%s", err, s.log.Tail())
+}
+
+// CPU is the time the process has had on all processors, in user and kernel mode, to a hundredth of a second.
+func (s *Server) CPU() (time.Duration, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	// The name, in parentheses, may hold anything. What follows it begins with the third field; user and kernel time
+	// are the 14th and 15th.
+	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
+	user, err := strconv.ParseInt(fields[11], 10, 64)
+	if err != nil {
+		return 0, err
+	}
+	kernel, err := strconv.ParseInt(fields[12], 10, 64)
+	const tick = 10 * time.Millisecond // the same on every Linux
+	return time.Duration(user+kernel) * tick, err
+}
+
+// PeakMemory is the most that the process ever held in RAM, in bytes.
+func (s *Server) PeakMemory() (peak int64, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+	if err != nil {
+		return 0, err
+	}
+	_, figure, _ := strings.Cut(string(data), "VmHWM:")
+	if _, err := fmt.Sscan(figure, &peak); err != nil {
+		return 0, fmt.Errorf("the memory of process %d: %w", s.cmd.Process.Pid, err)
+	}
+	return peak << 10, nil
+}
+
+// Log takes the log of a process: it passes each line to See, if that is set, and keeps the last lines.
+type Log struct {
+	See func(line []byte)
+
+	mu      sync.Mutex
+	partial []byte // a line whose end has not been written
+	tail    [][]byte
+}
+
+const tailLines = 20
+
+// Write implements io.Writer.
+func (l *Log) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.partial = append(l.partial, p...)
+	for {
+		line, rest, ok := bytes.Cut(l.partial, []byte("\n"))
+		if !ok {
+			return len(p), nil
+		}
+		if l.See != nil {
+			l.See(line)
+		}
+		l.tail = append(l.tail, bytes.Clone(line))
+		l.tail = l.tail[max(0, len(l.tail)-tailLines):]
+		l.partial = append(l.partial[:0], rest...)
+	}
+}
+
+// Tail is the last lines.
+func (l *Log) Tail() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(bytes.Join(append(l.tail[:len(l.tail):len(l.tail)], l.partial), []byte("\n")))
 }

@@ -1,9 +1,16 @@
+// Package load asks a server over connections that stay open, and has every answer judged. It costs little itself, so
+// that on one machine the server gets most of the processors.
 package load
 
 import (
-	"bytes"
+	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
 	"net/netip"
 	"slices"
 	"sync"
@@ -11,133 +18,159 @@ import (
 	"time"
 )
 
-// Case is a request and the answer it must get, with status 200.
-type Case struct {
+// Request is what a client asks through a trusted proxy.
+type Request struct {
+	Method string // GET if empty
 	Target string // path and query
+	Client int    // see ClientAddress
+
+	// Judge is told the answer, or why there is none. An error from it ends the caller.
+	Judge func(Answer, error) error
+
+	Last  bool          // the caller closes the connection after the answer
+	Leave time.Duration // if not 0, it closes the connection after this time, and there is no answer
+}
+
+// Bytes are what is sent.
+func (r Request) Bytes(host string) []byte {
+	return fmt.Appendf(nil, "%s %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: quotegate-load\r\nAccept: application/json\r\n"+
+		"X-Forwarded-For: %s\r\n\r\n", cmp.Or(r.Method, http.MethodGet), r.Target, host, ClientAddress(r.Client))
+}
+
+// ClientAddress is the address of client number n, of 7 million. Each is in a network of its own, since a gateway takes
+// those of one network for one client.
+func ClientAddress(n int) netip.Addr {
+	return netip.AddrFrom4([4]byte{10 + byte(n>>16), byte(n >> 8), byte(n), 1})
+}
+
+// Answer is what came back for a request, in full.
+type Answer struct {
+	Status int
+	Header http.Header
 	Body   []byte
-	// Hole is the part of Body that differs every time, from and to.
-	Hole [2]int
+	Took   time.Duration
 }
 
-// Check compares an answer with what it must be.
-func (c *Case) Check(a Answer) error {
-	got, want := bytes.TrimRight(a.Body, "\n"), bytes.TrimRight(c.Body, "\n")
-	if a.Status != 200 || len(got) != len(want) ||
-		!bytes.Equal(got[:c.Hole[0]], want[:c.Hole[0]]) || !bytes.Equal(got[c.Hole[1]:], want[c.Hole[1]:]) {
-		return fmt.Errorf("GET %s\ngot %d %s\nwant 200 %s", c.Target, a.Status, a.Body, c.Body)
+// ErrUnanswered is the error of a request for which not one byte came back.
+var ErrUnanswered = errors.New("the connection ended before the answer began")
+
+// Conn is one HTTP/1.1 connection that is kept open. Unlike net/http's client it never retries by itself, so that a
+// missing answer is noticed.
+type Conn struct {
+	net.Conn
+	r *bufio.Reader
+}
+
+// Dial connects.
+func Dial(addr string) (*Conn, error) {
+	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
 	}
-	return nil
+	return &Conn{conn, bufio.NewReaderSize(conn, 8<<10)}, nil
 }
 
-// Options say how a server is loaded.
-type Options struct {
-	Conns    int           // connections, each with one request under way
-	Duration time.Duration // of the load
-	Requests int           // ends it earlier; 0 for no end but Duration
-	// Clients is how many client addresses take turns in X-Forwarded-For. After Turn
-	// requests, if it is set, as many others take their place.
-	Clients, Turn int
-	Start         int // the number of the first request, so that a load can go on where another ended
-}
+// answerTimeout is longer than any request takes.
+const answerTimeout = 40 * time.Second
 
-func (o *Options) client(n int) netip.Addr {
-	first := 0
-	if o.Turn > 0 {
-		first = n / o.Turn * o.Clients
+// Ask sends a request and reads the answer. After an error the connection is of no further use.
+func (c *Conn) Ask(request Request) (Answer, error) {
+	start := time.Now()
+	if err := c.SetDeadline(start.Add(answerTimeout)); err != nil {
+		return Answer{}, err
 	}
-	return ClientAddress(first + n%o.Clients)
+	if _, err := c.Write(request.Bytes(c.RemoteAddr().String())); err != nil {
+		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
+	}
+	if _, err := c.r.Peek(1); err != nil {
+		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
+			return Answer{}, fmt.Errorf("no answer within %s", answerTimeout)
+		}
+		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
+	}
+	res, err := http.ReadResponse(c.r, nil)
+	if err != nil {
+		return Answer{}, fmt.Errorf("the answer is broken: %w", err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		return Answer{}, fmt.Errorf("the answer is broken after %d %v: %w", res.StatusCode, res.Header, err)
+	}
+	return Answer{res.StatusCode, res.Header, body, time.Since(start)}, nil
+}
+
+// Once asks on a connection of its own.
+func Once(addr string, request Request) (Answer, error) {
+	conn, err := Dial(addr)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer conn.Close()
+	return conn.Ask(request)
+}
+
+// Load says how a server is loaded.
+type Load struct {
+	Addr     string
+	Callers  int                 // each with one connection and one request under way
+	Requests int                 // of all together; 0 for no end but that of the context
+	Next     func(n int) Request // request number n, from 0
 }
 
 // Result is what a load came to.
 type Result struct {
-	Requests int
-	Elapsed  time.Duration
-	P50, P99 time.Duration
+	Latencies []time.Duration
+	Elapsed   time.Duration
 }
 
-// PerSecond is the throughput.
-func (r Result) PerSecond() float64 { return float64(r.Requests) / r.Elapsed.Seconds() }
-
-const askTimeout = 30 * time.Second
-
-// Run loads the server at addr with the cases in turn. The first answer that is
-// wrong ends it with an error.
-func Run(ctx context.Context, addr string, cases []Case, o Options) (Result, error) {
-	ctx, cancel := context.WithTimeout(ctx, o.Duration)
-	defer cancel()
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
+// Run loads the server until the context or the requests end. Each caller asks once however short the time is. The
+// error is what ended callers before.
+func (l Load) Run(ctx context.Context) (Result, error) {
+	latencies := make([][]time.Duration, l.Callers)
+	failures := make([]error, l.Callers)
 	var next atomic.Int64
-	var workers sync.WaitGroup
-	latencies := make([][]time.Duration, o.Conns)
+	var callers sync.WaitGroup
 	start := time.Now()
-	for i := range o.Conns {
-		workers.Go(func() {
-			conn, err := Dial(addr)
-			if err != nil {
-				fail(err)
-				return
-			}
-			defer conn.Close()
-			if latencies[i], err = conn.repeat(ctx, addr, cases, o, &next); err != nil {
-				fail(err)
-			}
-		})
+	for i := range l.Callers {
+		callers.Go(func() { latencies[i], failures[i] = l.call(ctx, &next) })
 	}
-	workers.Wait()
-	elapsed := time.Since(start)
-	if err := context.Cause(ctx); err != nil && err != context.DeadlineExceeded {
-		return Result{}, err
-	}
-	all := slices.Concat(latencies...)
-	if len(all) == 0 {
-		return Result{}, fmt.Errorf("not one request was made in %s", o.Duration)
-	}
-	slices.Sort(all)
-	return Result{len(all), elapsed, all[len(all)/2], all[len(all)*99/100]}, nil
+	callers.Wait()
+	return Result{slices.Concat(latencies...), time.Since(start)}, errors.Join(failures...)
 }
 
-// repeat asks until ctx or the requests end, and once however short the time is: on a
-// busy machine a connection may take longer.
-func (c *Conn) repeat(
-	ctx context.Context, addr string, cases []Case, o Options, next *atomic.Int64,
-) ([]time.Duration, error) {
-	latencies := make([]time.Duration, 0, 1<<14)
-	var request []byte
-	for ctx.Err() == nil || len(latencies) == 0 && ctx.Err() == context.DeadlineExceeded {
+func (l Load) call(ctx context.Context, next *atomic.Int64) (latencies []time.Duration, err error) {
+	var conn *Conn
+	defer func() {
+		if conn != nil {
+			conn.Close()
+		}
+	}()
+	for first := true; first || ctx.Err() == nil; first = false {
 		n := int(next.Add(1) - 1)
-		if o.Requests > 0 && n >= o.Requests {
+		if l.Requests > 0 && n >= l.Requests {
 			break
 		}
-		n += o.Start
-		wanted := &cases[n%len(cases)]
-		request = AppendRequest(request[:0], addr, wanted.Target, o.client(n))
-		start := time.Now()
-		answer, err := c.Ask(request, askTimeout)
-		if err != nil {
-			return nil, fmt.Errorf("GET %s: %w", wanted.Target, err)
+		request := l.Next(n)
+		if conn == nil {
+			if conn, err = Dial(l.Addr); err != nil {
+				return latencies, request.Judge(Answer{}, err)
+			}
 		}
-		latencies = append(latencies, time.Since(start))
-		if err := wanted.Check(answer); err != nil {
-			return nil, err
+		if request.Leave > 0 {
+			_, _ = conn.Write(request.Bytes(l.Addr)) // nobody will read the answer
+			time.Sleep(request.Leave)
+		} else {
+			answer, err := conn.Ask(request)
+			if err := request.Judge(answer, err); err != nil {
+				return latencies, err
+			}
+			latencies = append(latencies, answer.Took)
+		}
+		if request.Last || request.Leave > 0 {
+			conn.Close()
+			conn = nil
 		}
 	}
 	return latencies, nil
-}
-
-// AppendRequest writes a GET that a trusted proxy forwards for a client.
-func AppendRequest(b []byte, host, target string, client netip.Addr) []byte {
-	b = append(b, "GET "...)
-	b = append(b, target...)
-	b = append(b, " HTTP/1.1\r\nHost: "...)
-	b = append(b, host...)
-	b = append(b, "\r\nUser-Agent: quotegate-load\r\nAccept: application/json\r\nX-Forwarded-For: "...)
-	b = client.AppendTo(b)
-	return append(b, "\r\n\r\n"...)
-}
-
-// ClientAddress is the address of client number n, of 7 million. Each is in a network
-// of its own, since a gateway takes those of one network for one client.
-func ClientAddress(n int) netip.Addr {
-	return netip.AddrFrom4([4]byte{10 + byte(n>>16), byte(n >> 8), byte(n), 1})
 }

@@ -19,8 +19,9 @@ func spendable(t *testing.T, s Swap, data []byte) bool {
 	return checkNote(owner, data, *knowledge(t, s).ViewingKey) == nil
 }
 
-// TestOwnNote has a gateway put anything in a note's place. Without the viewing key nobody can tell, so the call to sign
-// has a note of its own, and is the call that was asked for in all other bytes. With the key, the answer's is opened.
+// TestOwnNote has a gateway put anything in a note's place. Without the viewing key nobody can tell, so the call to
+// sign has a note of its own, and is the call that was asked for in all other bytes. With the key, the answer's is
+// opened.
 func TestOwnNote(t *testing.T) {
 	g := read(t, "pair-usdc-1-to-usdc-69696969")
 	k := knowledge(t, g.swap)
@@ -61,6 +62,11 @@ func TestOwnNote(t *testing.T) {
 		if _, err := Verify(g.swap, body, k); err == nil && !spendable(t, g.swap, forged[noteAt:]) {
 			t.Fatalf("byte %d: with the viewing key, a note that is not the recipient's passes", i)
 		}
+	}
+	npk := fmt.Sprintf("%x", answer[noteAt:noteAt+32])
+	unspendable := strings.ReplaceAll(string(g.body), npk, strings.Repeat("01", 32))
+	if _, err := Verify(g.swap, []byte(unspendable), k); err == nil || !strings.Contains(err.Error(), "never spend it") {
+		t.Errorf("got %v for a note that the recipient can open and not spend", err)
 	}
 	other := k
 	key := [32]byte{1}

@@ -39,7 +39,8 @@ func read(t *testing.T, name string) golden {
 	query := address.Query()
 	end := func(token, id string) string { return query.Get(token) + "@" + query.Get(id) }
 	var g golden
-	g.swap, err = NewSwap(end("srcToken", "srcChain"), end("dstToken", "dstChain"), "1", query.Get("recipient"), query.Get("integratorId"))
+	g.swap, err = NewSwap(end("srcToken", "srcChain"), end("dstToken", "dstChain"), "1",
+		query.Get("recipient"), query.Get("integratorId"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,16 +90,6 @@ func knowledge(t *testing.T, s Swap) Knowledge {
 	return k
 }
 
-func checkedQuote(t *testing.T, name string) *Checked {
-	t.Helper()
-	g := read(t, name)
-	checked, err := Verify(g.swap, g.body, knowledge(t, g.swap))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return checked
-}
-
 // TestListing: a deployment that is pinned is what the gateway of that deployment lists.
 func TestListing(t *testing.T) {
 	data, err := os.ReadFile(goldens + "v3/pairs.http")
@@ -109,29 +100,31 @@ func TestListing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	text := func(value any) string {
+		encoded, err := json.Marshal(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(encoded)
+	}
 	got := Listing(chain.Reference())
 	if len(got.Pairs) != len(want.Pairs) || len(got.Tokens) != len(want.Tokens) || len(got.Chains) != len(want.Chains) {
 		t.Errorf("got %d pairs, %d tokens and %d chains", len(got.Pairs), len(got.Tokens), len(got.Chains))
 	}
 	for _, row := range want.Pairs {
-		a, err := got.Find(row.SrcChain, row.SrcToken, row.DstChain, row.DstToken)
+		gotPair, err := got.Find(row.SrcChain, row.SrcToken, row.DstChain, row.DstToken)
 		if err != nil {
-			t.Errorf("%+v: %v", row, err)
-			continue
+			t.Fatalf("%+v: %v", row, err)
 		}
-		b, err := want.Find(row.SrcChain, row.SrcToken, row.DstChain, row.DstToken)
+		wantPair, err := want.Find(row.SrcChain, row.SrcToken, row.DstChain, row.DstToken)
 		if err != nil {
 			t.Fatal(err)
 		}
-		x, _ := json.Marshal(a)
-		y, _ := json.Marshal(b)
-		if string(x) != string(y) {
-			t.Errorf("got %s\nwant %s", x, y)
+		if text(gotPair) != text(wantPair) {
+			t.Errorf("got %s\nwant %s", text(gotPair), text(wantPair))
 		}
 	}
-	x, _ := json.Marshal(got.Settlement)
-	y, _ := json.Marshal(want.Settlement)
-	if string(x) != string(y) {
-		t.Errorf("got %s, want %s", x, y)
+	if text(got.Settlement) != text(want.Settlement) {
+		t.Errorf("got %s, want %s", text(got.Settlement), text(want.Settlement))
 	}
 }

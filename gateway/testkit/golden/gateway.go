@@ -91,8 +91,8 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 	return h, nil
 }
 
-// Simulate answers as a node would. Who has allowed little has no coins for gas, and
-// fails for a reason with quotes in it. Of a token, it can only estimate the gas.
+// Simulate answers as a node would. The sender that has allowed little has no coins for
+// gas, and fails for a reason with quotes in it. Of a token, it can only estimate the gas.
 func (accounts) Simulate(
 	_ context.Context, network chain.ID, from common.Address, _ *account.Holding, calls []account.Call,
 ) (*account.Simulation, error) {
@@ -169,7 +169,7 @@ func GatewayOf(t testing.TB, deployment *chain.Deployment) *gateway.Gateway {
 	return g
 }
 
-// New is Gateway for who has no test, such as an example.
+// New is Gateway for callers without a test, such as examples.
 func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error) {
 	return newGateway(ctx, Core(), clients)
 }
@@ -233,17 +233,12 @@ func someClients(t testing.TB) *caller.Clients {
 	return clients
 }
 
-// unused counts no calls.
-type unused struct{}
+// unused counts no calls. There is no gate that would ask.
+type unused struct{ lifecycle.Usage }
 
-func (unused) Name(who caller.Identity) string { return who.String() }
-func (unused) Evidence(string, lifecycle.Gate, time.Time) (e lifecycle.Evidence, _ error) {
-	return e, nil
-}
-func (unused) Released(string, time.Time, string) (t time.Time, _ error) { return t, nil }
-func (unused) Own(context.Context, string) ([]lifecycle.Own, error)      { return nil, nil }
-func (unused) Release(string, time.Time, string) error                   { return nil }
-func (unused) Follow(string, []string)                                   {}
+func (unused) Name(who caller.Identity) string                      { return who.String() }
+func (unused) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
+func (unused) Follow(string, []string)                              {}
 
 // sentence is an error for the client to read, as those of accounts are.
 type sentence string

@@ -68,7 +68,7 @@ func Packages(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
-	if out, err := Run(t, target, "npm", "install", "--loglevel=error"); err != nil {
+	if out, err := Run(t, target, "npm", "install", "--prefer-offline", "--loglevel=error"); err != nil {
 		lacking(t, "npm cannot install the packages of testdata/client: "+out)
 	}
 	if err := os.WriteFile(mark, wanted, 0o644); err != nil {
@@ -94,7 +94,7 @@ func Consumer(t testing.TB) string {
 			t.Fatal(err)
 		}
 	}
-	out, err := Run(t, folder, "npm", "pack", "--silent", filepath.Join(Root(t), "v3/client"))
+	out, err := Run(t, folder, "npm", "pack", "--silent", filepath.Join(Root(t), "v3/client/npm"))
 	if err != nil {
 		t.Fatalf("npm pack: %v\n%s", err, out)
 	}

@@ -33,7 +33,7 @@ func (b Block) Place() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
 // All lists the pages of a tree: README.md, docs, and the README of the client package.
 func All(root string) ([]string, error) {
-	list := []string{"README.md", "v3/client/README.md"}
+	list := []string{"README.md", "v3/client/npm/README.md"}
 	err := filepath.WalkDir(filepath.Join(root, "docs"), func(path string, _ fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			path, err = filepath.Rel(root, path)

@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/safego"
+)
+
+// connections bounds the connections of a server. At the bound, new ones wait in the
+// kernel until another one closes. Near the bound the server keeps no idle connection
+// open, so that there is room for new requests.
+type connections struct {
+	max        int
+	perAddress int // further ones of an address are closed; 0 for no bound
+	log        *slog.Logger
+
+	mu     sync.Mutex
+	open   int
+	from   map[netip.Addr]int // those that are open, by their source
+	warned time.Time
+}
+
+func newConnections(cfg *config, log *slog.Logger) *connections {
+	c := &connections{max: cfg.MaxConnections, perAddress: cfg.MaxPerAddress, log: log, from: map[netip.Addr]int{}}
+	if len(cfg.Caller.TrustedProxies) > 0 {
+		c.perAddress = 0 // all clients of a proxy have its address
+	}
+	return c
+}
+
+func (c *connections) Open() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.open
+}
+
+// watch counts the connections of a server and keeps idle ones from using up the
+// bound, until ctx ends.
+func (c *connections) watch(ctx context.Context, server *http.Server) {
+	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		safego.Do(c.log, "counting connections", func() { c.count(conn, state) }) // net/http does not recover here
+	}
+	const what = "watching the connections"
+	safego.Go(c.log, what, func() {
+		safego.Every(ctx, 250*time.Millisecond, c.log, what, func() { c.relieve(server.SetKeepAlivesEnabled) })
+	})
+}
+
+func (c *connections) count(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew:
+		if !c.enter(sourceOf(conn.RemoteAddr())) {
+			conn.Close() // the server notices when it reads
+		}
+	case http.StateClosed, http.StateHijacked:
+		c.leave(sourceOf(conn.RemoteAddr()))
+	}
+}
+
+// enter reports whether the source is within its bound. It is counted in any case,
+// until it leaves.
+func (c *connections) enter(source netip.Addr) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open++
+	c.from[source]++
+	if c.perAddress == 0 || c.from[source] <= c.perAddress {
+		return true
+	}
+	if time.Since(c.warned) >= time.Minute {
+		c.warned = time.Now()
+		c.log.Warn("connection limit per address reached; further connections are closed",
+			"MAX_CONNECTIONS_PER_ADDRESS", c.perAddress)
+	}
+	return false
+}
+
+func (c *connections) leave(source netip.Addr) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.open--
+	c.from[source]--
+	if c.from[source] == 0 {
+		delete(c.from, source)
+	}
+}
+
+// sourceOf is what a connection counts for: an IPv4 address or an IPv6 /64. Those
+// without an address (of a unix socket) count together.
+func sourceOf(addr net.Addr) netip.Addr {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	source := tcp.AddrPort().Addr().Unmap().WithZone("")
+	if source.Is6() {
+		network, _ := source.Prefix(64) // fails only for lengths that no address has
+		return network.Addr()
+	}
+	return source
+}
+
+// relieve turns idle connections off while more than three quarters of the bound
+// are open, and on again below a half.
+func (c *connections) relieve(keepAlive func(bool)) {
+	open := c.Open()
+	switch {
+	case open > c.max*3/4:
+		keepAlive(false) // each time: it closes those that are idle now
+	case open < c.max/2:
+		keepAlive(true)
+	}
+}

@@ -1,0 +1,155 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/shared/safego"
+)
+
+const (
+	// maxQueued bounds the log lines that wait to be written, in bytes: some
+	// thousand requests.
+	maxQueued = 1 << 20
+	// gatherLog is how long lines gather: a write for each would cost a request more
+	// than its line.
+	gatherLog = 10 * time.Millisecond
+)
+
+// logQueue writes log lines in their order and in the background, so that a slow or
+// missing reader delays no request. When the queue is full, lines are dropped and
+// counted, and a later line of the log says how many.
+type logQueue struct {
+	out    io.Writer
+	notice func(lines uint64) []byte // the line about dropped ones
+
+	mu        sync.Mutex
+	waiting   []byte // whole lines
+	scheduled bool   // a flush will write what waits
+	lost      uint64 // dropped since the last notice
+	dropped   uint64 // in all
+	closed    bool
+
+	writing sync.Mutex // one flush at a time, which owns spare
+	spare   []byte     // the memory of the last batch, to be used again
+}
+
+// Write queues a line, or drops it if there is no room. It never waits for the
+// reader of the log.
+func (q *logQueue) Write(line []byte) (int, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || len(q.waiting)+len(line) > maxQueued {
+		q.lost++
+		q.dropped++
+		return len(line), nil
+	}
+	q.waiting = append(q.waiting, line...)
+	if !q.scheduled {
+		q.scheduled = true
+		safego.After(gatherLog, nil, "flushing the log", q.flush)
+	}
+	return len(line), nil
+}
+
+func (q *logQueue) Dropped() uint64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.dropped
+}
+
+// Close waits until all lines are written, or ctx ends. Later lines are dropped.
+func (q *logQueue) Close(ctx context.Context) {
+	q.mu.Lock()
+	q.closed = true
+	q.mu.Unlock()
+	done := make(chan struct{})
+	safego.Go(nil, "writing the last log lines", func() {
+		defer close(done)
+		q.flush()
+	})
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
+// flush writes what waits, and then how many lines were dropped. Lines that cannot be
+// written are dropped too.
+func (q *logQueue) flush() {
+	q.writing.Lock()
+	defer q.writing.Unlock()
+	q.mu.Lock()
+	batch := q.waiting
+	lost := q.lost
+	q.waiting = q.spare[:0]
+	q.lost = 0
+	q.scheduled = false
+	q.mu.Unlock()
+	text := batch
+	if lost > 0 {
+		text = append(text, q.notice(lost)...)
+	}
+	q.spare = text
+	if len(text) == 0 {
+		return
+	}
+	written := 0
+	err := safego.Try(nil, "writing the log", func() (err error) {
+		written, err = q.out.Write(text)
+		return err
+	})
+	if err == nil {
+		return
+	}
+	unwritten := uint64(bytes.Count(batch[min(written, len(batch)):], []byte("\n")))
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.lost += lost + unwritten
+	q.dropped += unwritten
+}
+
+// logs are the two logs, their level, which can be changed while running, and
+// the queue that both write to.
+type logs struct {
+	*slog.Logger
+	access *gateway.AccessLog
+	level  *slog.LevelVar
+	queue  *logQueue
+}
+
+// durationAsText writes 1.5s in JSON too, instead of a number of nanoseconds.
+func durationAsText(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
+}
+
+func newLogs(cfg *config, w io.Writer) logs {
+	level := new(slog.LevelVar)
+	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: durationAsText}
+	handler := func(w io.Writer) slog.Handler {
+		if cfg.LogFormat == "text" {
+			return slog.NewTextHandler(w, options)
+		}
+		return slog.NewJSONHandler(w, options)
+	}
+	queue := &logQueue{out: w, notice: func(lines uint64) []byte {
+		var line bytes.Buffer
+		slog.New(handler(&line)).Error("log lines were dropped: the log writer was blocked", "lines", lines)
+		return line.Bytes()
+	}}
+	return logs{
+		Logger: slog.New(handler(queue)),
+		access: gateway.NewAccessLog(queue, cfg.LogFormat, level, cfg.LogClientAddress),
+		level:  level,
+		queue:  queue,
+	}
+}

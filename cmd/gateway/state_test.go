@@ -1,0 +1,99 @@
+package main
+
+import (
+	"database/sql"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A service whose database a later release has written to is not ready, answers all the
+// same, and is ready again once that is undone. It does not start with such a database.
+func TestSchemaOfTheDatabase(t *testing.T) {
+	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}
+	base, admin, stop := start(t, env)
+	setSchema := func(version string) {
+		t.Helper()
+		db, err := sql.Open("sqlite", env["USAGE_DB"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		if _, err := db.Exec("update quotegate_meta set value = ? where name = 'schema'", version); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const later = "USAGE_DB: a later release has written to the database"
+	becomes := func(want int, says string) {
+		t.Helper()
+		eventually(t, says, func() bool {
+			get(t, admin+"/admin/usage") // which writes the counts first
+			status, body := get(t, admin+"/readyz")
+			return status == want && strings.Contains(body, says)
+		})
+	}
+	becomes(http.StatusOK, "ready")
+	setSchema("2")
+	if status, body := get(t, base+quotePath); status != http.StatusOK {
+		t.Errorf("a quote got %d %s", status, body)
+	}
+	becomes(http.StatusServiceUnavailable, later)
+	setSchema("1")
+	becomes(http.StatusOK, "ready")
+	if err := stop(); err != nil {
+		t.Error(err)
+	}
+	setSchema("2")
+	err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
+	wantContains(t, fmt.Sprint(err), later)
+}
+
+// loseCounts has the service give its last counts up soon.
+func loseCounts(t *testing.T) {
+	t.Helper()
+	before := countsTimeout
+	countsTimeout = 100 * time.Millisecond
+	t.Cleanup(func() { countsTimeout = before })
+}
+
+// An instance that starts while the database is away cannot know whether the gate has
+// let the sunset pass. It serves the version, and says so.
+func TestInstanceWithoutTheDatabase(t *testing.T) {
+	loseCounts(t)
+	version, quotes := oldest(t)
+	sunset := time.Now().Add(-time.Minute).UTC().Format(time.RFC3339)
+	base, admin, stop := start(t, environment{
+		"USAGE_DB":       "postgres://postgres@/postgres?host=" + t.TempDir(),
+		"LIFECYCLE_FILE": tempFile(t, planOf(version, sunset, `, "gate": {"maxClients": 5, "days": 1, "instances": 2}`)),
+	})
+	defer stop()
+	if got, body := get(t, base+quotes+quoteQuery); got != http.StatusOK {
+		t.Fatalf("got %d %s", got, body)
+	}
+	_, body := get(t, base+healthPath)
+	wantContains(t, body, "Version "+version+": its sunset has come, and this instance cannot read whether its gate")
+	_, body = get(t, admin+"/metrics")
+	wantContains(t, body, `quotegate_version_gate_unknown{version="`+version+`"} 1`)
+}
+
+// Counts that cannot be written at the end are an error, so that the exit code tells.
+func TestLostCounts(t *testing.T) {
+	loseCounts(t)
+	folder := filepath.Join(t.TempDir(), "counts")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	base, _, stop := start(t, environment{"USAGE_DB": filepath.Join(folder, "usage.db")})
+	if err := os.Rename(folder, folder+"-away"); err != nil {
+		t.Fatal(err)
+	}
+	get(t, base+quotePath)
+	if err := stop(); err == nil || !strings.Contains(err.Error(), "the last counts are not written") {
+		t.Errorf("got %v", err)
+	}
+}

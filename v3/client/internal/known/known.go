@@ -1,0 +1,137 @@
+// Package known has the tokens and contracts that no listing can say anything else about.
+package known
+
+import (
+	"fmt"
+
+	"github.com/ethereum/go-ethereum/common"
+)
+
+// Native is the address that stands for a chain's own coin.
+var Native = common.HexToAddress("0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE")
+
+// The routing IDs of the privacy pools.
+const (
+	PrivacyEthereum = 69696969
+	PrivacyBNB      = 96969696
+)
+
+// Network is the network of a privacy pool that is known, and any other ID itself.
+func Network(id uint64) uint64 {
+	switch id {
+	case PrivacyEthereum:
+		return 1
+	case PrivacyBNB:
+		return 56
+	}
+	return id
+}
+
+// A Token is one that is known.
+type Token struct {
+	Chain    uint64
+	Symbol   string
+	Address  common.Address
+	Decimals uint8
+}
+
+func known(chain uint64, symbol, address string, decimals uint8) Token {
+	return Token{chain, symbol, common.HexToAddress(address), decimals}
+}
+
+// Tokens are those of this version. A test compares them with the gateway's and with verify.js.
+var Tokens = []Token{
+	// generated: tokens
+	known(1, "USDC", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", 6),
+	known(10, "USDC", "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6),
+	known(25, "USDC", "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6),
+	known(56, "USDC", "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
+	known(130, "USDC", "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6),
+	known(137, "USDC", "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6),
+	known(143, "USDC", "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6),
+	known(146, "USDC", "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6),
+	known(369, "USDC", "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
+	known(480, "USDC", "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6),
+	known(999, "USDC", "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6),
+	known(1329, "USDC", "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6),
+	known(1672, "USDC", "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6),
+	known(2818, "USDC", "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6),
+	known(8453, "USDC", "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
+	known(42161, "USDC", "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6),
+	known(43114, "USDC", "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6),
+	known(57073, "USDC", "0x2D270e6886d130D724215A266106e6832161EAEd", 6),
+	known(59144, "USDC", "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6),
+	known(98866, "USDC", "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6),
+	known(1, "USDT", "0xdAC17F958D2ee523a2206206994597C13D831ec7", 6),
+	known(56, "USDT", "0x55d398326f99059fF775485246999027B3197955", 18),
+	known(1, "DAI", "0x6B175474E89094C44Da98b954EedeAC495271d0F", 18),
+	known(56, "DAI", "0x1AF3F329e8BE154074D8769D1FFa4eE058B1DBc3", 18),
+	known(56, "USD1", "0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", 18),
+	known(1, "ETH", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", 18),
+	known(4663, "ETH", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", 18),
+	known(8453, "ETH", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", 18),
+	known(1, "WETH", "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 18),
+	known(56, "WETH", "0x2170Ed0880ac9A755fd29B2688956BD959F933F8", 18),
+	known(369, "WETH", "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
+	// generated end
+}
+
+func find(matches func(t *Token) bool) *Token {
+	for i := range Tokens {
+		if matches(&Tokens[i]) {
+			return &Tokens[i]
+		}
+	}
+	return nil
+}
+
+// BySymbol finds a token, or gives nil.
+func BySymbol(chain uint64, symbol string) *Token {
+	return find(func(t *Token) bool { return t.Chain == chain && t.Symbol == symbol })
+}
+
+// ByAddress finds a token, or gives nil.
+func ByAddress(chain uint64, address common.Address) *Token {
+	return find(func(t *Token) bool { return t.Chain == chain && t.Address == address })
+}
+
+// IsChain tells whether a network is known: all of them have a token that is.
+func IsChain(id uint64) bool {
+	return find(func(t *Token) bool { return t.Chain == id }) != nil
+}
+
+// Messenger is the issuer's contract that burns USDC.
+var Messenger = common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d")
+
+// contracts are those of others, which take no money of ours.
+var contracts = map[common.Address]string{
+	Messenger: "the issuer's TokenMessenger",
+	common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64"): "the issuer's MessageTransmitter",
+	common.HexToAddress("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9"): "RAILGUN's proxy on chain 1",
+	common.HexToAddress("0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"): "RAILGUN's relay adapter on chain 1",
+	common.HexToAddress("0x590162bf4b50F6576a459B75309eE21D92178A10"): "RAILGUN's proxy on chain 56",
+	common.HexToAddress("0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"): "RAILGUN's relay adapter on chain 56",
+}
+
+var (
+	dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+	// lowestAccount is the first address that can be somebody's: those below are built-in contracts, or reserved for
+	// more of them.
+	lowestAccount = common.BytesToAddress([]byte{1, 0, 0})
+)
+
+// Unpayable says what an address is that must not be paid on any chain. It is empty if nothing is known against it.
+func Unpayable(a common.Address) string {
+	switch {
+	case a == Native:
+		return "the native token placeholder"
+	case a == dead:
+		return "a burn address"
+	case a.Cmp(lowestAccount) < 0:
+		return "below 0x10000, the range of precompiled contracts"
+	}
+	if token := find(func(t *Token) bool { return t.Address == a }); token != nil {
+		return fmt.Sprintf("the contract of %s on chain %d", token.Symbol, token.Chain)
+	}
+	return contracts[a]
+}

@@ -112,6 +112,7 @@ func (f *Facts) InNext(c *evidence.Client) string {
 type column struct {
 	Text, Sort, About string
 	Number            bool
+	Optional          bool // hidden if no client has a value
 }
 
 // Direction is the order in which the column sorts.
@@ -128,39 +129,34 @@ func (f *Facts) Columns() []column {
 		{Text: "Client", Sort: "name"},
 		{Text: "Version"},
 		{Text: "On " + f.Current, About: "What " + f.Current + " would answer"},
-		{Text: "Next window", Sort: "position", About: "Whether it is refused"},
+		{Text: "Next window", Sort: "position", About: "Whether it is refused", Optional: true},
 		{Text: "Last seen", Sort: "last"},
 		{Text: "7 days", Sort: "calls7", About: "Calls in 7 days", Number: true},
 		{Text: "30 days", Sort: "calls30", About: "Calls in 30 days", Number: true},
 		{Text: "90 days", Sort: "calls", About: "Calls in 90 days", Number: true},
-		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you"},
-		{Text: "Told", About: "By CLIENTS_FILE"},
-		{Text: "Software"},
-		{Text: "Last 410"},
-		{Text: "Rehearsed"},
+		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you", Optional: true},
+		{Text: "Told", About: "By CLIENTS_FILE", Optional: true},
+		{Text: "Software", Optional: true},
+		{Text: "Last 410", Optional: true},
+		{Text: "Rehearsed", Optional: true},
 	}
-	return slices.DeleteFunc(all, func(c column) bool { return !f.Shows(c.Text) })
+	shown := f.Shown()
+	return slices.DeleteFunc(all, func(c column) bool { return c.Optional && !shown[c.Text] })
 }
 
-// Shows reports whether a column of the table has a value for at least one client.
-func (f *Facts) Shows(column string) bool {
-	return slices.ContainsFunc(f.Report.Clients, func(c evidence.Client) bool {
-		switch column {
-		case "Next window":
-			return f.InNext(&c) != noWindow
-		case "Moved":
-			return !c.Moved.IsZero() || c.Marked != nil
-		case "Told":
-			return !c.Notified.IsZero()
-		case "Software":
-			return c.Software != ""
-		case "Last 410":
-			return !c.Last410.IsZero()
-		case "Rehearsed":
-			return !c.Rehearsed.IsZero()
-		}
-		return true
-	})
+// Shown tells of each optional column whether at least one client has a value in it.
+func (f *Facts) Shown() map[string]bool {
+	shown := map[string]bool{}
+	for i := range f.Report.Clients {
+		c := &f.Report.Clients[i]
+		shown["Next window"] = shown["Next window"] || f.InNext(c) != noWindow
+		shown["Moved"] = shown["Moved"] || !c.Moved.IsZero() || c.Marked != nil
+		shown["Told"] = shown["Told"] || !c.Notified.IsZero()
+		shown["Software"] = shown["Software"] || c.Software != ""
+		shown["Last 410"] = shown["Last 410"] || !c.Last410.IsZero()
+		shown["Rehearsed"] = shown["Rehearsed"] || !c.Rehearsed.IsZero()
+	}
+	return shown
 }
 
 // noWindow is what InNext says of a version without a window to come.

@@ -42,9 +42,9 @@ var layers = map[string][]string{
 	"v3/client/internal/call":  {},
 	"v3/client/internal/exact": {},
 	"v3/client/internal/known": {},
-	"v3/client/send":           {"v3/client"},
+	"v3/client/send":           {"v3/client", "v3/client/internal/call"},
 
-	"gateway/caller":    {"shared/integrator", "shared/jsonfile", "shared/humanize"},
+	"gateway/caller":    {"shared/integrator", "shared/jsonfile"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/safego", "shared/setting", "shared/humanize"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/safego", "shared/jsonfile", "shared/web", "shared/humanize", "shared/buildinfo"},
@@ -52,7 +52,7 @@ var layers = map[string][]string{
 	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/safego", "shared/integrator", "shared/rpc", "shared/humanize"},
-	"gateway/metrics":   {"gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "gateway/usage", "shared/*"},
+	"gateway/metrics":   {"gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "shared/*"},
 	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "shared/fault", "shared/safego", "shared/setting", "shared/web", "shared/humanize"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
 	"gateway":           {"shared/*", "v*", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
@@ -62,17 +62,18 @@ var layers = map[string][]string{
 	"cmd/internal/cli":     {"shared/buildinfo"},
 	"cmd/internal/load":    {},
 	"cmd/internal/swap":    {"shared/chain", "shared/railgun", "v3/client", "v3/client/send"},
-	"cmd/devnet":           {"shared/chain", "shared/railgun", "v3/client", "cmd/devnet/*", "cmd/internal/*"},
+	"cmd/devnet":           {"shared/chain", "v3/client", "cmd/devnet/*", "cmd/internal/*"},
 	"cmd/devnet/contracts": {},
 	"cmd/devnet/localnet":  {},
-	"cmd/devnet/reference": {"shared/chain", "shared/fee", "shared/railgun", "cmd/devnet/contracts", "cmd/devnet/localnet"},
+	"cmd/devnet/reference": {"shared/chain", "shared/fee", "cmd/devnet/contracts", "cmd/devnet/localnet"},
 	"cmd/bench":            {"cmd/internal/*", "shared/testkit/referee"},
-	"cmd/soak":             {"cmd/internal/*", "shared/testkit/postgres", "shared/testkit/referee", "v3/client"},
+	"cmd/soak":             {"cmd/internal/*", "shared/testkit/node", "shared/testkit/postgres", "shared/testkit/referee", "v3/client"},
 	"cmd/generate":         {"shared/chain", "shared/fee", "shared/testkit/referee"},
 	"cmd/quote":            {"shared/chain", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
 
 	// Go code for tests. Only tests and the commands that measure, load and generate import it.
 	"shared/testkit/browser":  {},
+	"shared/testkit/clock":    {},
 	"shared/testkit/journal":  {},
 	"shared/testkit/node":     {},
 	"shared/testkit/npm":      {},
@@ -86,7 +87,7 @@ var layers = map[string][]string{
 	},
 	"gateway/testkit/recorded": {
 		"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "gateway/usage",
-		"shared/chain", "shared/fault", "shared/testkit/journal", "shared/testkit/postgres",
+		"shared/chain", "shared/fault", "shared/testkit/clock", "shared/testkit/journal", "shared/testkit/postgres",
 	},
 }
 

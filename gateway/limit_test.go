@@ -22,11 +22,11 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
-	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
@@ -137,7 +137,7 @@ func TestTheLimitForEverything(t *testing.T) {
 }
 
 // emptyChain is a node of PulseChain that knows no transaction.
-type emptyChain struct{ clock *recorded.Clock }
+type emptyChain struct{ clock *clock.Clock }
 
 func (c emptyChain) height() hexutil.Uint64 { return hexutil.Uint64(c.clock.Now().Unix() / 10) }
 
@@ -163,7 +163,7 @@ func (c emptyChain) GetTransactionReceipt(string) any { return nil }
 // given again, and only a transaction that was never asked about is refused. Quotes do
 // not count against it, nor the other way round.
 func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
-	clock := recorded.At(time.Now())
+	clock := clock.At(time.Now())
 	node := ethrpc.NewServer()
 	if err := node.RegisterName("eth", emptyChain{clock}); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestNodeReadsHaveALimitOfTheirOwn(t *testing.T) {
 		{0, "c", 429, "0", 44},
 		{44 * time.Second, "c", 200, "0", 5},
 	} {
-		clock.Pass(step.after)
+		clock.Advance(step.after)
 		target := "/v3/swap/quote"
 		if step.hash != quote {
 			target = "/v3/swap/status?srcChain=369&txHash=0x" + strings.Repeat("0", 63) + step.hash

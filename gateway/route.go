@@ -201,7 +201,7 @@ func (g *Gateway) admit(w http.ResponseWriter, r *http.Request, s *state, route 
 // or its address.
 func payer(who *caller.Caller) limit.Source {
 	if who.Proven() {
-		return limit.Key(uint64(who.Key), who.Known.PerMinute)
+		return limit.Key(uint64(who.Key), who.Known.Limit())
 	}
 	return limit.Address(who.Addr)
 }

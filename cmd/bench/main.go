@@ -14,7 +14,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
@@ -26,7 +25,8 @@ type options struct {
 	rounds           int
 	fastify, railgun bool
 	clients          bool
-	gateway          string
+	gateway          string // its binary
+	root             string // of the module
 }
 
 const about = `Measures the gateway as it is served, beside a bare handler and the same quote served by
@@ -55,53 +55,50 @@ func main() {
 	}, os.Stderr))
 }
 
-func run(ctx context.Context, o options) error {
-	root, err := child.Root()
-	if err != nil {
-		return err
-	}
-	scratch := filepath.Join(root, ".scratch", "bench")
-	if err := os.MkdirAll(scratch, 0o755); err != nil {
+func run(ctx context.Context, o options) (err error) {
+	if o.root, err = child.Root(); err != nil {
 		return err
 	}
 	if o.gateway == "" {
+		dir, err := os.MkdirTemp("", "bench-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
 		progress("building the gateway")
-		if o.gateway, err = child.Build(ctx, scratch); err != nil {
+		if o.gateway, err = child.Build(ctx, dir); err != nil {
 			return err
 		}
 	}
 	describeMachine(os.Stdout)
-	var report report
-	if report.rows, report.crowds, err = compare(ctx, o, root, scratch); err != nil {
+	r, err := compare(ctx, o)
+	if err == nil && o.railgun {
+		r.notes, err = measureEngine(ctx, o)
+	}
+	if err != nil {
 		return err
 	}
-	if o.railgun {
-		if report.engine, err = measureEngine(ctx, root, scratch); err != nil {
-			return err
-		}
-	}
-	report.print(os.Stdout)
+	r.print(os.Stdout)
 	return nil
 }
 
 // compare measures the servers mix by mix, and then gateways that few clients ask and very many.
-func compare(ctx context.Context, o options, root, scratch string) (rows, crowds []*row, err error) {
-	mixes, err := newMixes(root)
+func compare(ctx context.Context, o options) (r report, err error) {
+	f, err := newFleet(ctx, o)
 	if err != nil {
-		return nil, nil, err
+		return r, err
 	}
-	f := newFleet(ctx, o.gateway, mixes)
 	defer f.stop()
-	if rows, err = f.mixRows(o.fastify, root, scratch); err != nil {
-		return nil, nil, err
+	if r.rows, err = f.mixRows(); err == nil {
+		err = measure(ctx, r.rows, o.rounds, o.duration)
 	}
-	if err := measure(ctx, rows, o.rounds, o.duration); err != nil || !o.clients {
-		return rows, nil, err
+	if err != nil || !o.clients {
+		return r, err
 	}
-	if crowds, err = f.crowdRows(); err != nil {
-		return nil, nil, err
+	if r.crowds, err = f.crowdRows(); err == nil {
+		err = measure(ctx, r.crowds, o.rounds, 4*o.duration)
 	}
-	return rows, crowds, measure(ctx, crowds, o.rounds, 4*o.duration)
+	return r, err
 }
 
 // progress tells the person who waits, apart from the results.

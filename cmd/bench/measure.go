@@ -13,7 +13,6 @@ import (
 // server is one of those that are compared.
 type server struct {
 	*child.Server
-	name   string
 	asked  int           // requests so far, by all clients
 	booked time.Duration // CPU time after the last load
 }
@@ -21,13 +20,15 @@ type server struct {
 // row is a server that so many clients ask a mix, and what each round of that came to.
 type row struct {
 	*server
+	name       string // of the server
 	mix        string
 	exchanges  []exchange
 	clients    int
+	mayReorder bool // its answers may have the fields of an object in another order
 	background bool // what the server does between its turns counts too, such as writes to its database
 
 	samples []sample
-	peak    int64 // bytes of memory
+	peak    float64 // MiB of memory
 }
 
 // sample is one round of one row.
@@ -40,6 +41,9 @@ type sample struct {
 func (s sample) micros() float64 { return float64(s.cpu.Microseconds()) / float64(len(s.latencies)) }
 
 func (s sample) perSecond() float64 { return float64(len(s.latencies)) / s.elapsed.Seconds() }
+
+func (s sample) p50() time.Duration { return s.percentile(50) }
+func (s sample) p99() time.Duration { return s.percentile(99) }
 
 // percentile is the latency that so many of a hundred answers keep.
 func (s sample) percentile(percent int) time.Duration {
@@ -69,10 +73,11 @@ func measure(ctx context.Context, rows []*row, rounds int, length time.Duration)
 	}
 	for _, r := range rows {
 		r.samples = r.samples[1:]
-		var err error
-		if r.peak, err = r.PeakMemory(); err != nil {
+		peak, err := r.PeakMemory()
+		if err != nil {
 			return err
 		}
+		r.peak = float64(peak) / (1 << 20)
 	}
 	return nil
 }
@@ -89,10 +94,8 @@ func (r *row) load(ctx context.Context, length time.Duration) error {
 	limited, cancel := context.WithTimeout(ctx, length)
 	defer cancel()
 	first := r.asked
-	result, err := load.Load{Addr: r.Addr, Callers: callers, Next: func(n int) load.Request {
-		e := &r.exchanges[(first+n)%len(r.exchanges)]
-		return load.Request{Target: e.target, Client: r.client(first + n), Judge: e.judge}
-	}}.Run(limited)
+	start := time.Now()
+	latencies, err := load.Run(limited, r.Addr, callers, 0, func(n int) load.Request { return r.request(first + n) })
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -102,12 +105,20 @@ func (r *row) load(ctx context.Context, length time.Duration) error {
 	if r.booked, err = r.CPU(); err != nil {
 		return err
 	}
-	r.asked += len(result.Latencies)
+	r.asked += len(latencies)
 	s := &r.samples[len(r.samples)-1]
 	s.cpu += r.booked - before
-	s.elapsed += result.Elapsed
-	s.latencies = append(s.latencies, result.Latencies...)
+	s.elapsed += time.Since(start)
+	s.latencies = append(s.latencies, latencies...)
 	return nil
+}
+
+// request is number n of all that the server gets.
+func (r *row) request(n int) load.Request {
+	e := &r.exchanges[n%len(r.exchanges)]
+	return load.Request{Target: e.target, Client: r.client(n), Judge: func(a load.Answer, err error) error {
+		return e.judge(a, err, r.mayReorder)
+	}}
 }
 
 // client is who makes request n. Few clients are replaced before they reach their rate limit.

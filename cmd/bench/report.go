@@ -15,9 +15,9 @@ import (
 
 // report is everything that was measured.
 type report struct {
-	rows   []*row // mix by mix
-	crowds []*row // with 10 to a million clients
-	engine *engine
+	rows   []*row  // mix by mix
+	crowds []*row  // with 10 to a million clients
+	notes  float64 // that the public RAILGUN engine makes in a second of CPU time; 0 if that was not measured
 }
 
 // find gives the rounds of a server under a mix, none where it was not measured.
@@ -40,76 +40,65 @@ func ratio(a, b []sample) float64 {
 	for i := range a {
 		rounds[i] = a[i].micros() / b[i].micros()
 	}
-	return median(rounds, func(times float64) float64 { return times })
+	slices.Sort(rounds)
+	return rounds[len(rounds)/2]
 }
 
-// sorted gives a measure of all samples in order.
-func sorted[S any, M cmp.Ordered](all []S, measure func(S) M) []M {
-	values := make([]M, len(all))
-	for i, s := range all {
-		values[i] = measure(s)
+// sorted gives a measure of all rounds in order. The median is in the middle.
+func sorted[M cmp.Ordered](rounds []sample, measure func(sample) M) []M {
+	var values []M
+	for _, s := range rounds {
+		values = append(values, measure(s))
 	}
 	slices.Sort(values)
 	return values
 }
 
-func median[S any, M cmp.Ordered](all []S, measure func(S) M) M {
-	return sorted(all, measure)[len(all)/2]
+func median[M cmp.Ordered](rounds []sample, measure func(sample) M) M {
+	return sorted(rounds, measure)[len(rounds)/2]
 }
-
-// percentile is the median of all rounds.
-func percentile(all []sample, percent int) time.Duration {
-	return median(all, func(s sample) time.Duration { return s.percentile(percent) })
-}
-
-// cost gives the CPU time of a request, how that compares with the bare handler, and how many there were.
-func (r *row) cost(rows []*row) (micros string, times float64, requests int) {
-	all := sorted(r.samples, sample.micros)
-	for _, s := range r.samples {
-		requests += len(s.latencies)
-	}
-	micros = fmt.Sprintf("**%.1f** (%.1f–%.1f)", all[len(all)/2], all[0], all[len(all)-1])
-	return micros, ratio(r.samples, find(rows, r.mix, theBare, many)), requests
-}
-
-func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
 
 func (r *report) print(w io.Writer) {
-	fmt.Fprintln(w, "| requests | server | CPU µs a request (least–most) | × bare | requests/s | p50 | p99 | checked |")
-	fmt.Fprintln(w, "| --- | --- | --: | --: | --: | --: | --: | --: |")
-	for _, row := range r.rows {
-		micros, times, requests := row.cost(r.rows)
-		fmt.Fprintf(w, "| %s | %s | %s | %.2f | %.0f | %s | %s | %d |\n", row.mix, row.name, micros, times,
-			median(row.samples, sample.perSecond), percentile(row.samples, 50), percentile(row.samples, 99), requests)
-	}
-	if len(r.crowds) > 0 {
-		fmt.Fprintln(w, "\n| requests | server | distinct clients | CPU µs a request (least–most) | × bare | "+
-			"peak memory | checked |")
-		fmt.Fprintln(w, "| --- | --- | --: | --: | --: | --: | --: |")
-	}
-	for _, row := range r.crowds {
-		micros, times, requests := row.cost(r.crowds)
-		fmt.Fprintf(w, "| %s | %s | %d | %s | %.2f | %.1f MiB | %d |\n",
-			row.mix, row.name, row.clients, micros, times, mib(row.peak), requests)
-	}
+	printRows(w, r.rows)
+	printRows(w, r.crowds)
 	if shields := r.shieldsPerNote(); !math.IsNaN(shields) {
-		fmt.Fprintf(w, "\nThe public RAILGUN engine made %.0f shield notes in a second of CPU time "+
-			"(%d in %.1f s, on all cores); the gateway serves %.0f shield quotes in one.\n",
-			r.engine.perCPUSecond(), r.engine.Notes, r.engine.Seconds, shields*r.engine.perCPUSecond())
+		fmt.Fprintf(w, "In a second of CPU time the public RAILGUN engine makes %.0f shield notes, "+
+			"and the gateway serves %.0f shield quotes.\n\n", r.notes, r.notes*shields)
 	}
-	fmt.Fprint(w, "\n| target | aim | measured | |\n| --- | --- | --: | --- |\n")
+	fmt.Fprint(w, "| target | aim | measured | |\n| --- | --- | --: | --- |\n")
 	for _, t := range r.targets() {
 		t.print(w)
 	}
 }
 
+func printRows(w io.Writer, rows []*row) {
+	if len(rows) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "| requests | server | distinct clients | CPU µs a request (least–most) | × bare | requests/s | "+
+		"p50 | p99 | peak memory | checked |")
+	fmt.Fprintln(w, "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: |")
+	for _, r := range rows {
+		micros := sorted(r.samples, sample.micros)
+		checked := 0
+		for _, s := range r.samples {
+			checked += len(s.latencies)
+		}
+		fmt.Fprintf(w, "| %s | %s | %d | **%.1f** (%.1f–%.1f) | %.2f | %.0f | %s | %s | %.1f MiB | %d |\n",
+			r.mix, r.name, r.clients, micros[len(micros)/2], micros[0], micros[len(micros)-1],
+			ratio(r.samples, find(rows, r.mix, theBare, many)), median(r.samples, sample.perSecond),
+			median(r.samples, sample.p50), median(r.samples, sample.p99), r.peak, checked)
+	}
+	fmt.Fprintln(w)
+}
+
 // shieldsPerNote is how many shield quotes the gateway serves in the CPU time of one note of the public engine.
 func (r *report) shieldsPerNote() float64 {
 	shields := find(r.rows, shield, theGateway, many)
-	if r.engine == nil || len(shields) == 0 {
+	if len(shields) == 0 || r.notes == 0 {
 		return math.NaN()
 	}
-	return 1e6 / median(shields, sample.micros) / r.engine.perCPUSecond()
+	return 1e6 / median(shields, sample.micros) / r.notes
 }
 
 // target is a figure beside what was aimed for.
@@ -153,7 +142,7 @@ func (r *report) targets() []target {
 	}
 	peak := math.NaN()
 	if len(r.crowds) > 0 {
-		peak = slices.Max(sorted(r.crowds, func(r *row) float64 { return mib(r.peak) }))
+		peak = slices.MaxFunc(r.crowds, func(a, b *row) int { return cmp.Compare(a.peak, b.peak) }).peak
 	}
 	own := mixed(direct, theGateway)
 	listing := ratio(mixed(pairs, theGateway), mixed(pairs, theBare))

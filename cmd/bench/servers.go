@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -12,7 +13,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"strconv"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
@@ -42,10 +42,10 @@ const (
 	fewLimit = 1000
 )
 
-// fleet is all servers that are compared, and what they need. After an error it starts no more.
+// fleet is all servers that are compared, and what they need.
 type fleet struct {
+	options
 	ctx     context.Context // of the measurement
-	binary  string          // of the gateway
 	mixes   map[string][]exchange
 	dir     string // of their databases
 	node    *httptest.Server
@@ -53,10 +53,14 @@ type fleet struct {
 	err     error
 }
 
-func newFleet(ctx context.Context, binary string, mixes map[string][]exchange) *fleet {
-	f := &fleet{ctx: ctx, binary: binary, mixes: mixes, node: httptest.NewServer(http.HandlerFunc(serveNode))}
-	f.dir, f.err = os.MkdirTemp("", "bench-")
-	return f
+func newFleet(ctx context.Context, o options) (*fleet, error) {
+	mixes, err := newMixes(o.root)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "bench-")
+	node := httptest.NewServer(http.HandlerFunc(serveNode))
+	return &fleet{options: o, ctx: ctx, mixes: mixes, dir: dir, node: node}, err
 }
 
 func (f *fleet) stop() {
@@ -67,77 +71,69 @@ func (f *fleet) stop() {
 	os.RemoveAll(f.dir)
 }
 
-// start runs a server, and gives an empty one after an error.
-func (f *fleet) start(name string, run func() (*child.Server, error)) *server {
-	s := &server{Server: &child.Server{}, name: name}
-	if f.err != nil {
-		return s
-	}
-	started, err := run()
+// add keeps a server that was started, or the error.
+func (f *fleet) add(s *child.Server, err error) *server {
 	if err != nil {
-		f.err = fmt.Errorf("%s: %w", name, err)
-		return s
+		f.err = errors.Join(f.err, err)
+		return &server{Server: &child.Server{}}
 	}
-	f.running = append(f.running, started)
-	s.Server = started
-	return s
+	f.running = append(f.running, s)
+	return &server{Server: s}
 }
 
-// gateway runs a gateway with everything that production has, behind a proxy that it trusts. Its access log goes to the
-// null device, its evidence into a file. It counts requests in memory if redis is empty.
-func (f *fleet) gateway(name string, perMinute int, redis string) *server {
-	gateway := child.Gateway{Binary: f.binary, Env: append(os.Environ(),
+// startGateway runs a gateway with everything that production has, behind a proxy that it trusts. Its access log goes
+// to the null device, its evidence into a file. It counts requests in memory if redis is empty.
+func (f *fleet) startGateway(perMinute int, redis string) *server {
+	return f.add(child.Gateway{Binary: f.gateway, Env: append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
 		"TRUSTED_PROXIES=127.0.0.1",
 		"RPC_URLS_369="+f.node.URL,
 		"REDIS_URL="+redis,
 		"USAGE_DB="+filepath.Join(f.dir, fmt.Sprintf("%d.db", len(f.running))),
-	)}
-	return f.start(name, func() (*child.Server, error) { return gateway.Start(f.ctx) })
+	)}.Start(f.ctx))
 }
 
-func (f *fleet) row(s *server, mix string, clients int) *row {
-	return &row{server: s, mix: mix, exchanges: f.mixes[mix], clients: clients}
+func (f *fleet) row(name string, s *server, mix string, clients int) *row {
+	return &row{name: name, server: s, mix: mix, exchanges: f.mixes[mix], clients: clients}
 }
 
 // mixRows are all servers under every mix that they know.
-func (f *fleet) mixRows(fastify bool, root, scratch string) (rows []*row, err error) {
-	gateway := f.gateway(theGateway, usualLimit, "")
+func (f *fleet) mixRows() (rows []*row, err error) {
+	gateway := f.startGateway(usualLimit, "")
 	if f.err != nil {
 		return nil, f.err
 	}
-	listing, err := load.Once(gateway.Addr, load.Request{Target: listingTarget})
+	// The first answer to the request for all pairs is what the others must be.
+	const listing = "/v3/app/pairs"
+	first, err := load.Once(gateway.Addr, load.Request{Target: listing})
 	if err != nil {
 		return nil, err
 	}
-	f.mixes[pairs] = []exchange{{target: listingTarget, body: listing.Body}}
+	f.mixes[pairs] = []exchange{{target: listing, body: first.Body}}
 	for _, mix := range append(order, pairs) {
-		rows = append(rows, f.row(gateway, mix, many), f.bare(mix))
+		rows = append(rows, f.row(theGateway, gateway, mix, many), f.bare(mix))
 	}
 	if _, err := exec.LookPath("redis-server"); err != nil {
 		progress("SKIPPED, NOT MEASURED: %s: %v", theShared, child.ErrNoRedis)
 	} else {
-		redis := f.start("Redis", func() (*child.Server, error) { return child.StartRedis(f.ctx, "") })
-		rows = append(rows, f.row(f.gateway(theShared, usualLimit, "redis://"+redis.Addr), direct, many))
+		redis := f.add(child.StartRedis(f.ctx, ""))
+		rows = append(rows, f.row(theShared, f.startGateway(usualLimit, "redis://"+redis.Addr), direct, many))
 	}
-	if fastify && haveNode(theFastify) {
-		rows = append(rows, f.fastify(root, scratch)...)
+	if f.options.fastify && haveNode(theFastify) {
+		rows = append(rows, f.fastifyRows()...)
 	}
 	return rows, f.err
 }
-
-// listingTarget is the request for all pairs. Its first answer is what the others must be.
-const listingTarget = "/v3/app/pairs"
 
 // crowdRows are gateways, each with another number of clients.
 func (f *fleet) crowdRows() ([]*row, error) {
 	rows := []*row{
 		f.bare(direct),
 		f.bare(v1),
-		f.row(f.gateway(theGateway, fewLimit, ""), direct, few),
-		f.row(f.gateway(theGateway, usualLimit, ""), direct, many),
-		f.row(f.gateway(theGateway, usualLimit, ""), direct, flood),
-		f.row(f.gateway(theGateway, usualLimit, ""), v1, many),
+		f.row(theGateway, f.startGateway(fewLimit, ""), direct, few),
+		f.row(theGateway, f.startGateway(usualLimit, ""), direct, many),
+		f.row(theGateway, f.startGateway(usualLimit, ""), direct, flood),
+		f.row(theGateway, f.startGateway(usualLimit, ""), v1, many),
 	}
 	for _, r := range rows {
 		r.background = true
@@ -148,18 +144,12 @@ func (f *fleet) crowdRows() ([]*row, error) {
 // bare runs this program again as the bare handler of one mix. It answers all requests like the first.
 func (f *fleet) bare(mix string) *row {
 	answer := f.mixes[mix][0].body
-	s := f.start(theBare, func() (*child.Server, error) {
-		self, err := os.Executable()
-		if err != nil {
-			return nil, err
-		}
-		return child.Start(f.ctx, func(addr string) *exec.Cmd {
-			cmd := exec.Command(self, "-bare", addr)
-			cmd.Stdin = bytes.NewReader(answer)
-			return cmd
-		})
-	})
-	r := &row{server: s, mix: mix, clients: many}
+	r := f.row(theBare, f.add(child.Start(f.ctx, "", nil, func(addr string) *exec.Cmd {
+		cmd := exec.Command("/proc/self/exe", "-bare", addr)
+		cmd.Stdin = bytes.NewReader(answer)
+		return cmd
+	})), mix, many)
+	r.exchanges = nil
 	for _, e := range f.mixes[mix] {
 		r.exchanges = append(r.exchanges, exchange{target: e.target, body: answer})
 	}
@@ -196,89 +186,31 @@ func serveNode(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"%s"}`, call.ID, result)
 }
 
-// fastify installs and runs the Fastify service as it is usually written, and tuned. It must mean what the gateway
-// means.
-func (f *fleet) fastify(root, scratch string) (rows []*row) {
-	dir := filepath.Join(scratch, "fastify")
-	source := filepath.Join(root, "testdata/bench/fastify")
-	if f.err == nil {
-		f.err = install(f.ctx, dir, filepath.Join(source, "package.json"), filepath.Join(source, ".npmrc"),
-			filepath.Join(source, "server.mjs"), filepath.Join(source, "quote.mjs"))
+// fastifyRows are the Fastify service as it is usually written, and tuned.
+func (f *fleet) fastifyRows() (rows []*row) {
+	dir, err := install(f.ctx, f.root, "fastify", "testdata/bench/fastify/.")
+	if err != nil {
+		f.err = err
+		return nil
 	}
 	for _, name := range []string{theFastify, theTuned} {
 		tuned := map[string]string{theTuned: "1"}[name]
-		s := f.start(name, func() (*child.Server, error) {
-			return child.Start(f.ctx, func(addr string) *exec.Cmd {
-				_, port, _ := net.SplitHostPort(addr) // of a listener
-				cmd := exec.Command("node", "server.mjs",
-					filepath.Join(root, "testdata/chains.json"), filepath.Join(root, "shared/chain/reference.json"))
-				cmd.Dir = dir
-				cmd.Env = append(os.Environ(), "NODE_ENV=production", "PORT="+port, "TUNED="+tuned)
-				return cmd
-			})
-		})
+		s := f.add(child.Start(f.ctx, "", nil, func(addr string) *exec.Cmd {
+			_, port, _ := net.SplitHostPort(addr) // of a listener
+			cmd := exec.Command("node", "server.mjs",
+				filepath.Join(f.root, "testdata/chains.json"), filepath.Join(f.root, "shared/chain/reference.json"))
+			cmd.Dir = dir
+			cmd.Env = append(os.Environ(), "NODE_ENV=production", "PORT="+port, "TUNED="+tuned)
+			return cmd
+		}))
 		for _, mix := range []string{direct, burn} {
-			r := f.row(s, mix, many)
-			if f.err == nil {
-				r.exchanges, f.err = sameMeaning(s.Addr, f.mixes[mix])
-			}
+			r := f.row(name, s, mix, many)
+			r.mayReorder = true
 			rows = append(rows, r)
+			if f.err == nil { // Node.js compiles what it has run often, which takes longer than the first round
+				_, f.err = load.Run(f.ctx, s.Addr, callers, len(r.exchanges), r.request)
+			}
 		}
 	}
 	return rows
-}
-
-// sameMeaning asks a server every request once. Its answers must mean the same, and may order the fields of an object
-// otherwise; from then on they are expected to the byte.
-func sameMeaning(addr string, exchanges []exchange) ([]exchange, error) {
-	conn, err := load.Dial(addr)
-	if err != nil {
-		return nil, err
-	}
-	defer conn.Close()
-	own := make([]exchange, len(exchanges))
-	for i, e := range exchanges {
-		answer, err := conn.Ask(load.Request{Target: e.target, Client: i})
-		if err != nil {
-			return nil, err
-		}
-		var got, want any
-		if err := json.Unmarshal(answer.Body, &got); err != nil {
-			return nil, fmt.Errorf("GET %s: %w", e.target, err)
-		}
-		if err := json.Unmarshal(e.body, &want); err != nil {
-			return nil, err
-		}
-		if answer.Status != 200 || !reflect.DeepEqual(got, want) {
-			return nil, fmt.Errorf("GET %s\ngot %d %s\nwant 200 %s", e.target, answer.Status, answer.Body, e.body)
-		}
-		own[i] = exchange{target: e.target, body: answer.Body}
-	}
-	return own, nil
-}
-
-// haveNode says what is not measured where Node.js is missing.
-func haveNode(what string) bool {
-	_, err := exec.LookPath("npm")
-	if err != nil {
-		progress("SKIPPED, NOT MEASURED: %s needs npm, which is not on this machine", what)
-	}
-	return err == nil
-}
-
-// install puts a Node.js program and what it needs into a scratch folder.
-func install(ctx context.Context, dir string, files ...string) error {
-	progress("installing %s", filepath.Base(dir))
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return err
-	}
-	copies := append([]string{"cp", "-t", "."}, files...)
-	for _, args := range [][]string{copies, {"npm", "install", "--loglevel=error"}} {
-		cmd := exec.CommandContext(ctx, args[0], args[1:]...)
-		cmd.Dir = dir
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return fmt.Errorf("%s in %s: %w\n%s", args[0], dir, err, out)
-		}
-	}
-	return nil
 }

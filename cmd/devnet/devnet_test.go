@@ -31,9 +31,7 @@ var scratch string
 // TestMain lets the test binary be the devnet itself, so that signals and exit codes are real.
 func TestMain(m *testing.M) {
 	if gateway := os.Getenv("BE_THE_DEVNET_OF"); gateway != "" {
-		o, err := parseOptions(os.Args[1:], os.Stdout, os.Stderr)
-		o.gateway = gateway
-		os.Exit(start(o, err))
+		os.Exit(start(os.Args[1:], gateway))
 	}
 	flag.Parse()
 	// Swaps mostly wait for chains, so more of them run at once than there are cores.
@@ -111,7 +109,7 @@ func TestDevnet(t *testing.T) {
 	}
 	swapOn(t, at["gateway"], at["369"])
 	until("Settled: ")
-	wantError(t, errors.New(lines.Text()), "19.9 USDC to "+demoRecipient+" on chain 1; fees 0.1 USDC")
+	wantError(t, errors.New(lines.Text()), "19.9 USDC to "+demoRecipient+" on chain 1; fees 0.1 USDC, and 0 USDC")
 
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -141,11 +139,11 @@ func get(t *testing.T, url string) *http.Response {
 // swapOn swaps 20 USDC on the hub to Ethereum as a wallet does that knows only two addresses.
 func swapOn(t *testing.T, gateway, node string) {
 	t.Helper()
-	s, err := swap.NewSwap("USDC@369", "USDC@1", "20", demoRecipient, "")
+	s, err := swap.NewSwap("USDC@369", "USDC@1", "20", demoRecipient)
 	if err != nil {
 		t.Fatal(err)
 	}
-	checked, err := swap.Ask(t.Context(), dial(t, gateway), s, swap.Knowledge{Deployment: chain.Reference()})
+	checked, err := swap.Ask(t.Context(), dial(t, gateway), s, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,12 +197,11 @@ func TestOptions(t *testing.T) {
 		t.Errorf("got %+v and %v", unhappy, err)
 	}
 	dir := t.TempDir()
-	file := filepath.Join(dir, "deployment.json")
-	env, err := unhappy.unhappyEnv(dir)
-	if err != nil || !slices.Equal(env, []string{"RPC_URLS_10=http://127.0.0.1:1", "DEPLOYMENT_FILE=" + file}) {
+	env, err := unhappy.gatewayEnv(dir, "", func(chain.ID) string { return "http://node" })
+	if err != nil || !slices.Contains(env, "RPC_URLS_10=http://127.0.0.1:1") || !slices.Contains(env, "RPC_URLS_1=http://node") {
 		t.Errorf("got %q and %v", env, err)
 	}
-	d, err := chain.ReadDeployment(file)
+	d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json"))
 	if err != nil || d.Name != "devnet" || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
 		t.Errorf("got %+v and %v", d, err)
 	}

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -65,7 +64,6 @@ type world struct {
 	net     *reference.Net
 	url     string
 	gateway *client.Client
-	know    swap.Knowledge
 	referee *referee.Referee
 	people  atomic.Uint64 // recipients made so far
 	turns   sync.Map      // a lock for each chain
@@ -77,7 +75,7 @@ func newWorld(t testing.TB) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{know: swap.Knowledge{Deployment: chain.Reference(), ViewingKey: &reference.PrivateViewingKey}}
+	w := &world{}
 	if w.net, err = reference.Start(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -87,12 +85,11 @@ func newWorld(t testing.TB) *world {
 		}
 	})
 	log := &child.Log{}
-	deployment, err := options{confirmations: 1}.unhappyEnv(t.TempDir())
+	env, err := options{confirmations: 1}.gatewayEnv(t.TempDir(), w.net.IssuerURL, w.net.URL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := slices.Concat(gatewayEnv(w.net), deployment, []string{"RATE_LIMIT=0"})
-	gateway, err := child.Gateway{Binary: binary, Env: env, Log: log}.Start(t.Context())
+	gateway, err := child.Gateway{Binary: binary, Env: append(env, "RATE_LIMIT=0"), Log: log}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,9 +196,13 @@ func (w *world) ask(t *testing.T, version string, s swap.Swap) []byte {
 func (w *world) quote(t *testing.T, version string, s swap.Swap) *swap.Checked {
 	t.Helper()
 	body := w.ask(t, "v3", s)
-	checked, err := swap.Verify(s, body, w.know)
+	verified, err := client.Verify(s.Request(), body, client.Known{Listing: swap.Listing(chain.Reference())})
 	if err != nil {
 		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, body)
+	}
+	checked, err := swap.Accept(s, verified, &reference.PrivateViewingKey)
+	if err != nil {
+		t.Fatalf("the recipient would refuse this note: %v", err)
 	}
 	withoutDetails, _, err := referee.SplitDetails(body)
 	if err != nil {
@@ -280,9 +281,15 @@ func (w *world) send(t *testing.T, on chain.ID, call client.Call) *types.Receipt
 // settle has the operator pay out the one order of a transaction.
 func (w *world) settle(t *testing.T, s swap.Swap, receipt *types.Receipt) *reference.Payout {
 	t.Helper()
-	orders, err := w.net.Orders(t.Context(), s.Src.Network(), receipt)
-	if err != nil {
-		t.Fatal(err)
+	var orders []reference.Order
+	for _, log := range receipt.Logs {
+		order, err := w.net.Order(t.Context(), s.Src.Network(), log)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if order != nil {
+			orders = append(orders, *order)
+		}
 	}
 	if len(orders) != 1 {
 		t.Fatalf("the operator sees %d orders, want one", len(orders))

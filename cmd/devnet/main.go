@@ -17,13 +17,12 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-func main() {
-	o, err := parseOptions(os.Args[1:], os.Stdout, os.Stderr)
-	os.Exit(start(o, err))
-}
+func main() { os.Exit(start(os.Args[1:], "")) }
 
-// start runs the devnet, unless its options are wrong, and gives the exit code.
-func start(o options, err error) int {
+// start runs the devnet around a built gateway, or builds one, and gives the exit code.
+func start(args []string, gateway string) int {
+	o, err := parseOptions(args, os.Stdout, os.Stderr)
+	o.gateway = gateway
 	return cli.Run("devnet", err, func(ctx context.Context) error { return run(ctx, o, os.Stdout) }, os.Stderr)
 }
 
@@ -73,11 +72,9 @@ func parseOptions(args []string, stdout, stderr io.Writer) (options, error) {
 	if verbose {
 		o.logs = stderr
 	}
-	if failing != 0 {
-		o.failing = chain.ID(failing)
-		if _, known := chain.FindNetwork(o.failing); !known || o.failing.Private() {
-			return o, fmt.Errorf("-failing-chain: %d is not the ID of a chain", failing)
-		}
+	o.failing = chain.ID(failing)
+	if _, known := chain.FindNetwork(o.failing); failing != 0 && (!known || o.failing.Private()) {
+		return o, fmt.Errorf("-failing-chain: %d is not the ID of a chain", failing)
 	}
 	if o.confirmations < 1 || o.confirmations > 10_000 || o.settleAfter < 0 {
 		return o, errors.New("-confirmations is between 1 and 10000, and -settle-after is not below zero")

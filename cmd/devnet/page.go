@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -34,7 +33,6 @@ type pageProxy struct {
 	chains  *reference.Net
 	server  *http.Server
 	address string
-	ended   chan error
 }
 
 // servePage puts the proxy in front of a gateway until it is closed. Another port is taken if the wanted one is not
@@ -52,7 +50,7 @@ func servePage(wanted, gateway string, chains *reference.Net) (*pageProxy, error
 	if err != nil {
 		return nil, err
 	}
-	p := &pageProxy{chains: chains, address: "http://" + listener.Addr().String(), ended: make(chan error, 1)}
+	p := &pageProxy{chains: chains, address: "http://" + listener.Addr().String()}
 	mux := http.NewServeMux()
 	mux.Handle("/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
@@ -68,16 +66,8 @@ func servePage(wanted, gateway string, chains *reference.Net) (*pageProxy, error
 	mux.HandleFunc("POST /devnet/rpc/{chain}", p.rpc)
 	// Pages of other origins must not use the wallet.
 	p.server = &http.Server{Handler: http.NewCrossOriginProtection().Handler(mux), ReadHeaderTimeout: 10 * time.Second}
-	go func() { p.ended <- p.server.Serve(listener) }()
+	go func() { _ = p.server.Serve(listener) }() // until it is closed
 	return p, nil
-}
-
-func (p *pageProxy) close() error {
-	err := p.server.Close()
-	if ended := <-p.ended; !errors.Is(ended, http.ErrServerClosed) {
-		err = errors.Join(err, ended)
-	}
-	return err
 }
 
 // addWallet adds the script of the wallet to the page. The page's policy allows scripts of its own origin.
@@ -112,9 +102,9 @@ func (p *pageProxy) rpc(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	var call struct {
-		ID     json.RawMessage   `json:"id"`
-		Method string            `json:"method"`
-		Params []json.RawMessage `json:"params"`
+		ID     json.RawMessage `json:"id"`
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
 	}
 	if json.Unmarshal(body, &call) != nil || call.Method != "eth_sendTransaction" {
 		r.Body = io.NopCloser(bytes.NewReader(body))
@@ -142,19 +132,17 @@ func forward(node string) http.Handler {
 }
 
 // sign sends a transaction as the user.
-func (p *pageProxy) sign(ctx context.Context, id chain.ID, params []json.RawMessage) (common.Hash, error) {
-	var tx struct {
+func (p *pageProxy) sign(ctx context.Context, id chain.ID, params json.RawMessage) (common.Hash, error) {
+	var one [1]struct {
 		From, To common.Address
 		Data     hexutil.Bytes
 		Value    *hexutil.Big
 		ChainID  *hexutil.Big
 	}
-	if len(params) != 1 {
-		return common.Hash{}, errors.New("one transaction is expected")
-	}
-	if err := json.Unmarshal(params[0], &tx); err != nil {
+	if err := json.Unmarshal(params, &one); err != nil {
 		return common.Hash{}, err
 	}
+	tx := one[0]
 	if tx.From != reference.User.Address {
 		return common.Hash{}, fmt.Errorf("this wallet has no key of %s", tx.From)
 	}

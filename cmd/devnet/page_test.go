@@ -68,7 +68,7 @@ func startPage(t *testing.T, gateway string, chains *reference.Net) *pageProxy {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := proxy.close(); err != nil {
+		if err := proxy.server.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -202,7 +202,7 @@ func TestPageProxy(t *testing.T) {
 		"a privacy pool":       {"POST", "/devnet/rpc/69696969", "{}", "", 404, "no such chain"},
 		"somebody else":        {"POST", "/devnet/rpc/1", stranger, "", 200, "has no key of"},
 		"another chain":        {"POST", "/devnet/rpc/1", elsewhere, "", 200, "is for chain 56"},
-		"no transaction":       {"POST", "/devnet/rpc/1", send(""), "", 200, "one transaction is expected"},
+		"no transaction":       {"POST", "/devnet/rpc/1", send(""), "", 200, "has no key of"},
 		"an odd transaction":   {"POST", "/devnet/rpc/1", send("7"), "", 200, "error"},
 		"more than any wallet": {"POST", "/devnet/rpc/1", strings.Repeat(" ", 1<<20+1), "", 400, "too large"},
 	} {

@@ -11,6 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -158,23 +159,53 @@ func (w *world) wantSettled(t *testing.T, s swap.Swap, payout *reference.Payout)
 		w.wantBalance(t, s.DstToken, s.Recipient, want.Net)
 		return
 	}
-	note, err := reference.FindShielded(payout.Receipt)
-	if err != nil {
-		t.Fatal(err)
+	fee := new(big.Int).Mul(want.Net, big.NewInt(25))
+	fee.Quo(fee, big.NewInt(10_000))
+	w.wantNote(t, s, payout.Receipt, new(big.Int).Sub(want.Net, fee), fee)
+}
+
+// wantNote wants a transaction to have shielded one note, which the recipient can open and spend.
+func (w *world) wantNote(t *testing.T, s swap.Swap, receipt *types.Receipt, value, fee *big.Int) {
+	t.Helper()
+	var event struct {
+		TreeNumber, StartPosition *big.Int
+		Commitments               []struct {
+			Npk   [32]byte
+			Token struct {
+				TokenType    uint8
+				TokenAddress common.Address
+				TokenSubID   *big.Int
+			}
+			Value *big.Int
+		}
+		ShieldCiphertext []struct {
+			EncryptedBundle [3][32]byte
+			ShieldKey       [32]byte
+		}
+		Fees []*big.Int
 	}
-	equal(t, "shielded token", note.Token, s.DstToken.Address)
-	equal(t, "shielded amount", note.Value, swap.AfterRailgun(want.Net, 25))
-	equal(t, "shielded amount and RAILGUN's fee", new(big.Int).Add(note.Value, note.Fee), want.Net)
+	for _, log := range receipt.Logs {
+		if log.Topics[0] == contracts.RailgunABI.Events["Shield"].ID {
+			if err := contracts.RailgunABI.UnpackIntoInterface(&event, "Shield", log.Data); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if len(event.Commitments) != 1 || len(event.ShieldCiphertext) != 1 || len(event.Fees) != 1 {
+		t.Fatalf("got %+v, want one note", event)
+	}
+	made, hidden := event.Commitments[0], event.ShieldCiphertext[0]
+	equal(t, "shielded token", made.Token.TokenAddress, s.DstToken.Address)
+	equal(t, "shielded amount", made.Value, value)
+	equal(t, "RAILGUN's fee", event.Fees[0], fee)
 	owner, err := railgun.ParseAddress(s.Recipient)
 	if err != nil {
 		t.Fatal(err)
 	}
-	random, err := railgun.Open(reference.PrivateViewingKey, note.Note)
-	if err != nil {
-		t.Fatalf("the recipient cannot open the note: %v", err)
-	}
-	if owner.NPK(random) != note.NPK {
-		t.Error("the recipient can see the note and never spend it")
+	random, err := railgun.Open(reference.PrivateViewingKey,
+		railgun.Note{NPK: made.Npk, EncryptedBundle: hidden.EncryptedBundle, ShieldKey: hidden.ShieldKey})
+	if err != nil || owner.NPK(random) != made.Npk {
+		t.Errorf("the recipient cannot open and spend the note: %v", err)
 	}
 }
 
@@ -182,7 +213,7 @@ func (w *world) wantSettled(t *testing.T, s swap.Swap, payout *reference.Payout)
 // kept for a block time.
 func (w *world) wantStatus(t *testing.T, sent client.Sent, payout *reference.Payout) {
 	t.Helper()
-	status, err := swap.Follow(t.Context(), w.gateway, sent, nil)
+	status, err := swap.Follow(t.Context(), w.gateway, sent, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}

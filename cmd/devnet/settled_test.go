@@ -48,7 +48,7 @@ func BenchmarkSettled(b *testing.B) {
 
 func (w *world) timeSwap(b *testing.B, p chain.Pair) (time.Duration, error) {
 	least, _, _ := limits(p.SrcToken)
-	q, err := swap.Ask(b.Context(), w.gateway, w.newSwap(b, p, least), w.know)
+	q, err := swap.Ask(b.Context(), w.gateway, w.newSwap(b, p, least), &reference.PrivateViewingKey)
 	if err != nil {
 		return 0, err
 	}
@@ -59,7 +59,8 @@ func (w *world) timeSwap(b *testing.B, p chain.Pair) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	status, err := swap.Follow(b.Context(), w.gateway, client.Sent{Hash: receipt.TxHash, Quote: q.Checked}, nil)
+	sent := client.Sent{Hash: receipt.TxHash, Quote: q.Checked}
+	status, err := swap.Follow(b.Context(), w.gateway, sent, func(string) {})
 	if err != nil {
 		return 0, err
 	}

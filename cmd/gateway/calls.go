@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -18,12 +17,9 @@ type invocation struct {
 	args           []string // those of the command, without its name and its flags
 	env            environment
 	stdout, stderr io.Writer
-	choices
-	usage string // how the command is called
-}
+	usage          string // how the command is called
 
-// choices are the values of all flags. A command has some of them.
-type choices struct {
+	// The values of all flags. A command has some of them.
 	json bool
 	at   time.Time // zero if it was not given
 	file string    // to write
@@ -35,7 +31,7 @@ type command struct {
 	args    string // what must follow, if anything
 	options string // its flags, as the usage shows them
 	does    string
-	flags   func(*flag.FlagSet, *choices)
+	flags   func(*invocation, *flag.FlagSet)
 	run     func(context.Context, invocation) error
 }
 
@@ -51,7 +47,7 @@ func commands() []command {
 		}, {
 			name: "check", options: "[-json]",
 			does:  "tests the configuration: files, endpoints, contracts, Redis, database, issuer",
-			flags: jsonFlag,
+			flags: (*invocation).jsonFlag,
 			run:   checkService,
 		}, {
 			name: "config",
@@ -67,19 +63,18 @@ func commands() []command {
 			run:  newKey,
 		}, {
 			name: "plan check", args: "FILE", options: "[-at TIME] [-json]",
-			does: "checks a retirement plan and shows its timeline; " +
-				"with USAGE_DB, also what its gates make of the counts",
-			flags: planCheckFlags,
+			does:  "checks a retirement plan and shows its timeline and, with USAGE_DB, what its gates find",
+			flags: (*invocation).planCheckFlags,
 			run:   configured(checkPlan),
 		}, {
 			name: "plan simulate", args: "FILE", options: "[-json]",
 			does:  "shows which clients a retirement plan would refuse, going by USAGE_DB",
-			flags: jsonFlag,
+			flags: (*invocation).jsonFlag,
 			run:   configured(simulatePlan),
 		}, {
 			name: "report", options: "-o FILE",
 			does:  "writes the operator's page, from the database and the plan, as one HTML file",
-			flags: reportFlags,
+			flags: (*invocation).reportFlags,
 			run:   configured(writeReport),
 		}, {
 			name: "version",
@@ -92,25 +87,19 @@ func commands() []command {
 	}
 }
 
-func jsonFlag(f *flag.FlagSet, c *choices) {
-	f.BoolVar(&c.json, "json", false, "print JSON, for programs")
+func (in *invocation) jsonFlag(f *flag.FlagSet) {
+	f.BoolVar(&in.json, "json", false, "print JSON, for programs")
 }
 
-func planCheckFlags(f *flag.FlagSet, c *choices) {
-	jsonFlag(f, c)
+func (in *invocation) planCheckFlags(f *flag.FlagSet) {
+	in.jsonFlag(f)
 	const about = "show the plan as it is at this `TIME`, such as 2027-01-12T14:05:00Z, instead of now"
-	f.Func("at", about, func(text string) error {
-		at, err := time.Parse(time.RFC3339, text)
-		if err != nil {
-			return errors.New("it is not a time in RFC 3339, such as 2027-01-12T14:05:00Z")
-		}
-		c.at = at.UTC()
-		return nil
-	})
+	f.TextVar(&in.at, "at", time.Time{}, about)
+	f.Lookup("at").DefValue = "" // it stands for now
 }
 
-func reportFlags(f *flag.FlagSet, c *choices) {
-	f.StringVar(&c.file, "o", "", "the `FILE` to write; - is standard output")
+func (in *invocation) reportFlags(f *flag.FlagSet) {
+	f.StringVar(&in.file, "o", "", "the `FILE` to write; - is standard output")
 }
 
 // usageError is a wrong call. Its text says what is right.
@@ -126,36 +115,27 @@ func execute(ctx context.Context, in invocation) error {
 	if cli.WantsHelp(in.args) || in.args[0] == "help" {
 		return explain(in.stdout, in.args)
 	}
-	for _, c := range named(in.args) {
-		words := len(strings.Fields(c.name))
-		if len(in.args) < words {
-			continue
+	for _, c := range commands() {
+		if words := strings.Fields(c.name); len(words) > 0 && begins(in.args, words) {
+			in.args = in.args[len(words):]
+			if err := in.parse(c); err != nil {
+				return err
+			}
+			return c.run(ctx, in)
 		}
-		in.args = in.args[words:]
-		if err := in.parse(c); err != nil {
-			return err
-		}
-		return c.run(ctx, in)
 	}
 	return unknownCommand(in.args)
 }
 
-// named are the commands that words name, or begin to name: "plan" begins two.
-func named(words []string) (found []command) {
-	for _, c := range commands() {
-		name := strings.Fields(c.name)
-		n := min(len(name), len(words))
-		if n > 0 && slices.Equal(name[:n], words[:n]) {
-			found = append(found, c)
-		}
-	}
-	return found
+// begins reports whether a list of words begins with others.
+func begins(words, with []string) bool {
+	return len(words) >= len(with) && slices.Equal(words[:len(with)], with)
 }
 
 // parse reads the arguments of a command. Flags may come before and after the others.
 func (in *invocation) parse(c command) error {
-	in.usage = c.usage()
-	flags := c.flagSet(&in.choices)
+	in.usage = "usage: " + c.call()
+	flags := in.flagSet(c)
 	given := in.args
 	in.args = nil
 	for len(given) > 0 {
@@ -174,12 +154,12 @@ func (in *invocation) parse(c command) error {
 	return nil
 }
 
-// flagSet has the flags of a command, whose values go to chosen.
-func (c command) flagSet(chosen *choices) *flag.FlagSet {
+// flagSet has the flags of a command, which set the fields of in.
+func (in *invocation) flagSet(c command) *flag.FlagSet {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // the error says what is wrong
 	if c.flags != nil {
-		c.flags(flags, chosen)
+		c.flags(in, flags)
 	}
 	return flags
 }
@@ -189,51 +169,29 @@ func (c command) call() string {
 	return strings.Join(strings.Fields("gateway "+c.name+" "+c.args+" "+c.options), " ")
 }
 
-func (c command) usage() string { return "usage: " + c.call() }
-
-// explain lists the commands or, if any are named, shows how these are called.
+// explain describes the commands that the arguments name or begin to name, such as both
+// that begin with "plan". No name is the beginning of all.
 func explain(out io.Writer, args []string) error {
 	words := slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		return arg == "help" || strings.HasPrefix(arg, "-")
 	})
-	if len(words) == 0 {
-		listCommands(out)
-		return nil
+	found := false
+	for _, c := range commands() {
+		name := strings.Fields(c.name)
+		if begins(name, words) || len(name) > 0 && begins(words, name) {
+			found = true
+			fmt.Fprintf(out, "%s\n  %s\n", c.call(), c.does)
+			cli.PrintFlags(out, new(invocation).flagSet(c))
+		}
 	}
-	found := named(words)
-	if len(found) == 0 {
+	if !found {
 		return unknownCommand(words)
 	}
-	for i, c := range found {
-		if i > 0 {
-			fmt.Fprint(out, "\n\n")
-		}
-		fmt.Fprintf(out, "%s\n\n", c.usage())
-		cli.PrintText(out, strings.ToUpper(c.does[:1])+c.does[1:]+".")
-		if c.flags != nil {
-			fmt.Fprintln(out)
-			cli.PrintFlags(out, c.flagSet(&choices{}))
-		}
+	if len(words) == 0 {
+		fmt.Fprint(out, "\nAll settings are environment variables, and all are optional: see `gateway config`.\n"+
+			"Exit codes: 0, done; 1, it could not be done, or a setting is wrong; 2, a wrong call.\n")
 	}
 	return nil
-}
-
-func listCommands(out io.Writer) {
-	width := 0
-	for _, c := range commands() {
-		width = max(width, len(c.call())+3)
-	}
-	for _, c := range commands() {
-		left := c.call()
-		for _, line := range cli.Wrap(c.does, width) {
-			fmt.Fprintf(out, "%-*s%s\n", width, left, line)
-			left = ""
-		}
-	}
-	fmt.Fprintln(out)
-	cli.PrintText(out, "`gateway help COMMAND` and `gateway COMMAND -h` say more about one.\n\n"+
-		"All settings are environment variables, and all are optional: see `gateway config`.\n\n"+
-		"Exit codes: 0, done; 1, it could not be done, or a setting is wrong; 2, a wrong call.")
 }
 
 func unknownCommand(words []string) error {

@@ -18,13 +18,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-const (
-	chainsTimeout   = time.Minute
-	databaseTimeout = 5 * time.Second
-)
+const databaseTimeout = 5 * time.Second
 
 // quiet is the log of the parts under test. The results say what went wrong.
 var quiet = slog.New(slog.DiscardHandler)
@@ -64,44 +60,57 @@ func tally(results []selfcheck.Result) (text string, failed int) {
 // testAll tests what the environment names, as far as it can be read. The notices are
 // about what is right and could be better.
 func testAll(ctx context.Context, env environment) (results []selfcheck.Result, notices []string) {
-	cfg, err := readConfig(ctx, env)
-	results = []selfcheck.Result{result("configuration", selfcheck.Configuration, "", err)}
-	if err != nil {
-		return results, []string{}
+	notices = []string{} // never null in JSON
+	add := func(name string, what selfcheck.What, detail string, err error) {
+		results = append(results, result(name, what, detail, err))
 	}
-	deployment, detail, err := testDeployment(cfg)
-	results = append(results, result("deployment", selfcheck.Deployment, detail, err))
-	err = testPlan(cfg.Gateway.LifecycleFile)
-	results = append(results, result("retirement plan", selfcheck.Plan, "", err))
-	detail, err = testClients(cfg.Caller.ClientsFile)
-	results = append(results, result("known clients", selfcheck.Clients, detail, err))
-	results = append(results, testChains(ctx, cfg, deployment)...)
-	results = append(results, testIssuer(ctx, cfg.IssuerFees, deployment)...)
-	err = testRedis(ctx, cfg.Limit)
-	results = append(results, result("Redis", selfcheck.Redis, "", err))
-	detail, err = testDatabase(ctx, cfg.Usage)
-	results = append(results, result("usage database", selfcheck.Database, detail, err))
-	return results, endpointWarnings(cfg)
-}
-
-// endpointWarnings tells of the chains whose endpoints cannot confirm each other.
-func endpointWarnings(cfg *config) []string {
-	endpoints, err := cfg.endpoints()
-	if err != nil {
-		return []string{} // a test has failed
-	}
-	var alone []string
-	for _, n := range chain.Networks() {
-		if len(endpoints[n.ID]) == 1 {
-			alone = append(alone, n.ID.String())
+	// test tests what a variable names, if it is set.
+	test := func(name string, what selfcheck.What, variable, value string, run func() (detail string, err error)) {
+		if value == "" {
+			add(name, what, "", notTested(variable+" is not set"))
+			return
 		}
+		detail, err := run()
+		add(name, what, detail, err)
 	}
-	warnings := append([]string{}, endpoints.Warnings()...)
-	if len(alone) == 0 {
-		return warnings
+	cfg, err := readConfig(ctx, env)
+	add("configuration", selfcheck.Configuration, "", err)
+	if err != nil {
+		return results, notices
 	}
-	return append(warnings, "there is only one endpoint for chain "+strings.Join(alone, ", ")+
-		", so that its word alone makes an answer final; name a second one, of another provider")
+	made := &service{log: quiet}
+	c, err := made.newCore(ctx, cfg, nil)
+	detail := ""
+	if err == nil {
+		defer c.close(nil)
+		detail = describe(c.deployment)
+		notices = append(notices, c.endpoints.Warnings()...)
+	}
+	add("deployment", selfcheck.Deployment, detail, err)
+	test("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
+		_, err := lifecycle.Read(cfg.Gateway.LifecycleFile, servedVersions())
+		return "", err
+	})
+	test("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
+		clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
+		if err != nil {
+			return "", err
+		}
+		return strconv.Itoa(len(clients.All())), nil
+	})
+	if c != nil {
+		results = append(results, selfcheck.OnChain(ctx, c.deployment, c.chains, quiet)...)
+		results = append(results, testIssuer(cfg.IssuerFees, c.fees)...)
+	}
+	test("Redis", selfcheck.Redis, "REDIS_URL", cfg.Limit.RedisURL, func() (string, error) {
+		return "", testRedis(ctx, cfg.Limit)
+	})
+	test("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+		defer cancel()
+		return store.Check(ctx, cfg.Usage)
+	})
+	return results, notices
 }
 
 // notTested is why there was nothing to test.
@@ -123,10 +132,8 @@ func result(name string, what selfcheck.What, detail string, err error) selfchec
 	return r
 }
 
-func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error) {
-	if d, err = cfg.deployment(); err != nil {
-		return nil, "", err
-	}
+// describe says what an operator should know about a deployment.
+func describe(d *chain.Deployment) string {
 	notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
 	var unserved []string
 	for _, p := range d.Unserved() {
@@ -148,62 +155,15 @@ func testDeployment(cfg *config) (d *chain.Deployment, detail string, err error)
 		notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, "+
 			"so that clients cannot tell how long these take; measure it from status", untimed, len(pairs)))
 	}
-	return d, strings.Join(notes, "; "), nil
+	return strings.Join(notes, "; ")
 }
 
-func testPlan(file string) error {
-	if file == "" {
-		return notTested("LIFECYCLE_FILE is not set")
-	}
-	_, err := lifecycle.Read(file, servedVersions())
-	return err
-}
-
-// testClients says how many clients there are.
-func testClients(file string) (count string, err error) {
-	if file == "" {
-		return "", notTested("CLIENTS_FILE is not set")
-	}
-	clients, err := caller.NewClients(file, quiet)
-	if err != nil {
-		return "", err
-	}
-	return strconv.Itoa(len(clients.All())), nil
-}
-
-// testChains tests only the endpoints if the deployment is nil.
-func testChains(ctx context.Context, cfg *config, d *chain.Deployment) []selfcheck.Result {
-	var chains *rpc.Client
-	endpoints, err := cfg.endpoints()
-	if err == nil {
-		chains, err = rpc.New(endpoints, rpc.Options{})
-	}
-	if err != nil {
-		return []selfcheck.Result{result("RPC endpoints", selfcheck.Endpoint, "", err)}
-	}
-	defer chains.Close()
-	ctx, cancel := context.WithTimeout(ctx, chainsTimeout)
-	defer cancel()
-	return selfcheck.OnChain(ctx, d, chains, quiet)
-}
-
-// testIssuer asks the issuer's fee service for the fee of every source.
-func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (results []selfcheck.Result) {
-	var fees *cctp.Fees
-	var err error
-	switch {
-	case cfg.FeeURL == "":
-		err = notTested("ISSUER_FEE_URL is not set")
-	case d == nil:
-		err = notTested("the deployment, which names the settlement chain, cannot be read")
-	default:
-		fees, err = cctp.New(cfg, d.Settlement, quiet, nil)
-	}
-	if err != nil {
+// testIssuer tells whether the issuer's service has answered for every source.
+func testIssuer(cfg cctp.Config, fees *cctp.Fees) (results []selfcheck.Result) {
+	if cfg.FeeURL == "" {
+		err := notTested("ISSUER_FEE_URL is not set")
 		return []selfcheck.Result{result("issuer's fees", selfcheck.IssuerFee, "", err)}
 	}
-	defer fees.Close()
-	fees.Warm(ctx)
 	for _, s := range fees.State() {
 		if s.Err == nil && s.Origin != cctp.Live {
 			s.Err = errors.New("timed out")
@@ -218,10 +178,7 @@ func testIssuer(ctx context.Context, cfg cctp.Config, d *chain.Deployment) (resu
 
 // testRedis has Redis count a request, as the service does at its start.
 func testRedis(ctx context.Context, cfg limit.Config) error {
-	switch {
-	case cfg.RedisURL == "":
-		return notTested("REDIS_URL is not set")
-	case cfg.PerMinute == 0:
+	if cfg.PerMinute == 0 {
 		return notTested("RATE_LIMIT is 0, so that nothing is counted")
 	}
 	limiter, err := limit.New(ctx, cfg, quiet, time.Now)
@@ -233,16 +190,6 @@ func testRedis(ctx context.Context, cfg limit.Config) error {
 		return errors.New("it does not answer within a second, refuses us, or cannot be written to")
 	}
 	return nil
-}
-
-// testDatabase says what the service will do with the database.
-func testDatabase(ctx context.Context, cfg store.Config) (will string, err error) {
-	if cfg.DB == "" {
-		return "", notTested("USAGE_DB is not set")
-	}
-	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
-	defer cancel()
-	return store.Check(ctx, cfg)
 }
 
 // writeTable writes one line for each result, one that adds them up, and the notices.

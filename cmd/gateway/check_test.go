@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -20,8 +19,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -127,9 +124,9 @@ func TestCheckOfTheDeployment(t *testing.T) {
 		text := string(chain.ReferenceFile())
 		wantContains(t, text, tt.part)
 		file := tempFile(t, strings.Replace(text, tt.part, tt.instead, 1))
-		_, detail, err := testDeployment(&config{DeploymentFile: file})
-		if err != nil || detail != tt.want {
-			t.Errorf("%s: got %v %q, want %q", tt.instead, err, detail, tt.want)
+		d, err := chain.ReadDeployment(file)
+		if err != nil || describe(d) != tt.want {
+			t.Errorf("%s: got %v %q, want %q", tt.instead, err, describe(d), tt.want)
 		}
 	}
 }
@@ -137,30 +134,31 @@ func TestCheckOfTheDeployment(t *testing.T) {
 // Real chains are tested, of which one is right and one is wrong.
 func TestCheckOfChains(t *testing.T) {
 	good, bad, other := messengerChain(t), baseChain(t), messengerChain(t)
-	const notice = "so that its word alone makes an answer final; name a second one, of another provider"
+	const alone = " the only one of this chain, so that its word alone makes an answer final; " +
+		"name a second one, of another provider"
 	polygon := router(t, 137, "USDC").Hex()
 	out := check(t, environment{"DEPLOYMENT_FILE": "reference", "RPC_URLS_10": good.SecretURL()}, 0,
-		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1",
+		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1"+alone,
 		"ok chain 10, messenger "+router(t, 10, "USDC").Hex(),
 		"not tested chain 137, messenger "+polygon+" no endpoint for chain 137",
 		"not tested retirement plan LIFECYCLE_FILE is not set", "not tested known clients CLIENTS_FILE is not set",
 		"not tested issuer's fees ISSUER_FEE_URL is not set", "not tested Redis REDIS_URL is not set",
-		"not tested usage database USAGE_DB is not set",
-		"notice: there is only one endpoint for chain 10, "+notice)
+		"not tested usage database USAGE_DB is not set")
 	wantNoSecret(t, out)
 	wantContains(t, out, fmt.Sprintf("5 ok, 0 failed, %d not tested", strings.Count(out, "\nnot tested ")))
 
 	wrong := environment{
-		"RPC_URLS_10":   good.SecretURL() + "," + other.SecretURL(),
+		"RPC_URLS_10":   good.SecretURL() + "," + good.URL + "/other",
 		"RPC_URLS_8453": bad.SecretURL(),
 		"RPC_URLS_137":  other.SecretURL(),
 	}
 	out = check(t, wrong, 2,
-		"ok chain 10, endpoint 2", "ok chain 8453, endpoint 1", "failed chain 137, endpoint 1 it serves chain 10",
+		"ok chain 10, endpoint 2", "ok chain 8453, endpoint 1"+alone, "failed chain 137, endpoint 1 it serves chain 10",
 		"not tested chain 137, messenger "+polygon+" no endpoint of chain 137 works",
 		"failed chain 8453, router of USDC "+router(t, 8453, "USDC").Hex()+" there is no contract at this address",
 		"ok chain 8453, router of ETH "+router(t, 8453, "ETH").Hex(),
-		"notice: there is only one endpoint for chain 137, 8453, "+notice)
+		"notice: chain 10: endpoints 1 and 2 are on one host. "+
+			"Two endpoints confirm each other only if they are of two providers")
 	wantNoSecret(t, out)
 
 	printed, err := runCommand(t, wrong, "check", "-json")
@@ -193,11 +191,10 @@ func TestCheckOfServices(t *testing.T) {
 	out := check(t, environment{
 		"DEPLOYMENT_FILE": file, "LIFECYCLE_FILE": file, "CLIENTS_FILE": file, "USAGE_DB": file,
 		"ISSUER_FEE_URL": issuer.URL, "RPC_FILE": "/does/not/exist",
-	}, 5,
-		"ok configuration", "failed RPC endpoints RPC_FILE: open /does/not/exist: no such file or directory",
-		"failed usage database "+file+" is not a SQLite database, and is left as it is; name another file",
-		"not tested issuer's fees the deployment, which names the settlement chain, cannot be read")
-	wantContains(t, out, "name: missing", "extra: unknown field")
+	}, 4,
+		"ok configuration",
+		"failed usage database "+file+" is not a SQLite database, and is left as it is; name another file")
+	wantContains(t, out, "name: missing", "extra: unknown field", "RPC_FILE: open /does/not/exist: no such file")
 	out = check(t, environment{
 		"ISSUER_FEE_URL": strings.Replace(issuer.URL, "http://", "http://"+node.Secret+"@", 1),
 		"REDIS_URL":      "redis://:" + node.Secret + "@127.0.0.1:1/0",
@@ -269,47 +266,4 @@ func TestServiceChecksItself(t *testing.T) {
 			wantContains(t, w.Body.String(), tt.says)
 		}
 	}
-}
-
-// One registry that has an integrator is enough. That none has it is known only if all
-// of them answer.
-func TestRegisteredOnAnyChain(t *testing.T) {
-	d := chain.Reference()
-	active, dear, inactive, nobody := common.Address{1}, common.Address{2}, common.Address{3}, common.Address{4}
-	endpoints := rpc.Config{}
-	registryOn := func(id chain.ID, all ...contracts.Integrator) {
-		front := node.NewFront(t, node.NewEVM(t, uint64(id), func(operator common.Address) types.GenesisAlloc {
-			return types.GenesisAlloc{d.Registry(id).Address: contracts.Registry(operator, all...)}
-		}))
-		endpoints[id] = []rpc.SecretURL{rpc.SecretURL(front.SecretURL())}
-	}
-	want := func(who common.Address, want, known bool) {
-		t.Helper()
-		chains, err := rpc.New(endpoints, rpc.Options{Log: quiet})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer chains.Close()
-		cfg := integrator.Config{CacheSize: 64, CacheTTL: time.Minute}
-		registry, err := integrator.New(cfg, d, chains, integrator.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := registered(t.Context(), registry, who.Hex())
-		if got != want || (err == nil) != known {
-			t.Errorf("%s: got %v, %v, want %v", who, got, err, want)
-		}
-	}
-	registryOn(8453, contracts.Integrator{Wallet: active, FeeBPS: 10, Active: true},
-		contracts.Integrator{Wallet: dear, FeeBPS: 5000, Active: true}, contracts.Integrator{Wallet: inactive, FeeBPS: 10})
-	want(active, true, true)
-	want(dear, true, true)
-	want(inactive, false, false)
-	want(nobody, false, false)
-	for _, id := range []chain.ID{1, 56, 369, 4663} {
-		registryOn(id)
-	}
-	want(active, true, true)
-	want(inactive, false, true)
-	want(nobody, false, true)
 }

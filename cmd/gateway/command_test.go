@@ -28,9 +28,9 @@ func TestCommands(t *testing.T) {
 		stdout string // what it begins with
 		stderr string
 	}{
-		{"--help", "RATELIMIT=1", 0, "gateway ", ""},
+		{"--help", "RATELIMIT=1", 0, "gateway\n", ""},
 		{"version", "", 0, cli.Version("gateway") + "\n", ""},
-		{"help plan", "", 0, "usage: gateway plan check FILE", ""},
+		{"help plan", "", 0, "gateway plan check FILE", ""},
 		{"help confg", "", 2, "", "unknown command \"confg\"; `gateway help` lists all commands"},
 		{"config", "RATE_LIMIT=7", 0, "VARIABLE ", ""},
 		{"config", "RATE_LIMIT=x", 1, "VARIABLE ", "the configuration is wrong:\nRATE_LIMIT: \"x\" is not a whole number"},
@@ -94,14 +94,14 @@ func TestHelp(t *testing.T) {
 	}
 	list := help("help")
 	for _, c := range commands() {
-		wantContains(t, list, c.call()+" ")
+		wantContains(t, list, c.call()+"\n  "+c.does+"\n")
 		if c.run == nil || c.name == "" {
 			continue
 		}
 		words := strings.Fields(c.name)
 		usage := help(append([]string{"help"}, words...)...)
-		wantContains(t, usage, "usage: "+c.call()+"\n")
-		c.flagSet(&choices{}).VisitAll(func(f *flag.Flag) {
+		wantContains(t, usage, c.call()+"\n")
+		new(invocation).flagSet(c).VisitAll(func(f *flag.Flag) {
 			wantContains(t, c.options, "-"+f.Name)
 			wantContains(t, usage, "\n  -"+f.Name)
 		})
@@ -109,7 +109,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%s: got\n%s", c.name, got)
 		}
 	}
-	wantContains(t, help("plan", "-h"), "usage: gateway plan check FILE", "usage: gateway plan simulate FILE")
+	wantContains(t, help("plan", "-h"), "gateway plan check FILE", "gateway plan simulate FILE")
 }
 
 // makeKey runs `gateway key new` and returns the key and all it printed.

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"slices"
 	"strings"
+	"text/tabwriter"
 	"text/template"
 	"time"
 
@@ -84,9 +83,19 @@ func serve(ctx context.Context, in invocation) error {
 	return run(ctx, in.env, in.stderr, func(string, string) {})
 }
 
-// showConfig shows also a configuration with mistakes, so that they can be found.
+// showConfig shows what is in force, where it came from, and what is allowed, also for a
+// configuration with mistakes, so that they can be found.
 func showConfig(ctx context.Context, in invocation) error {
-	if err := printSettings(in.stdout, in.env); err != nil {
+	table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM\tLIMITS")
+	for _, s := range settings(in.env) {
+		line := fmt.Sprintf("%s\t%s\t%s", s.name, s.shown(), s.from)
+		if limits := s.limits.String(); limits != "" {
+			line += "\t" + limits
+		}
+		fmt.Fprintln(table, line)
+	}
+	if err := table.Flush(); err != nil {
 		return err
 	}
 	_, err := readConfig(ctx, in.env)
@@ -104,13 +113,9 @@ const healthTimeout = 5 * time.Second
 // askHealth asks the service that has the same environment. It needs no shell and
 // no other program, so that it works in an image that has nothing else.
 func askHealth(_ context.Context, in invocation, cfg *config) error {
-	host, port, _ := net.SplitHostPort(cfg.ListenAddr) // validated
-	if addr, err := netip.ParseAddr(host); host == "" || err == nil && addr.IsUnspecified() {
-		host = "localhost"
-	}
-	client := http.Client{Timeout: healthTimeout}
-	path := "/" + servedVersions()[0] + "/swap/healthcheck"
-	response, err := client.Get("http://" + net.JoinHostPort(host, port) + path)
+	client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{}} // without a proxy
+	// An address without a host, or with 0.0.0.0, is dialled on this machine.
+	response, err := client.Get("http://" + cfg.ListenAddr + "/" + servedVersions()[0] + "/swap/healthcheck")
 	if err != nil {
 		return err
 	}
@@ -164,7 +169,7 @@ func checkPlanOf(ctx context.Context, in invocation, cfg *config, versions []str
 	c := checked{
 		File:     in.args[0],
 		Faults:   []string{},
-		At:       in.at,
+		At:       in.at.UTC(),
 		Warnings: []string{},
 		Versions: []lifecycle.Outlook{},
 	}
@@ -282,5 +287,5 @@ func newKey(_ context.Context, in invocation) error {
 		Name, Key, Hash, File string
 		Known                 bool
 		Keys                  int // that it has already
-	}{name, key, hash, file, known, client.Keys})
+	}{name, key, hash, file, known, len(client.Keys)})
 }

@@ -57,13 +57,10 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 	problems := env.misspelled()
 	set := make(map[string]string) // without those that cannot be read
 	for _, s := range settings(env) {
-		if s.err == nil {
-			s.err = s.unreadable()
-		}
 		switch {
 		case s.err != nil:
 			problems = append(problems, s.err)
-		case s.from != fromDefault:
+		case s.from != "default":
 			set[s.name] = s.text
 		}
 	}
@@ -113,11 +110,14 @@ func (c *config) deployment() (*chain.Deployment, error) {
 		return reference, nil
 	}
 	d, err := chain.ReadDeployment(c.DeploymentFile)
-	if err == nil && d.Name != reference.Name && c.IssuerFees.FeeURL == "" {
+	if err != nil {
+		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+	}
+	if d.Name != reference.Name && c.IssuerFees.FeeURL == "" {
 		d.Warnings = append(d.Warnings, "the maxFee of every burn comes from the built-in table, "+
 			"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL")
 	}
-	return d, err
+	return d, nil
 }
 
 // servedPairs says how many of the pairs a deployment serves.

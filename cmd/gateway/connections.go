@@ -5,10 +5,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"sync"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
@@ -22,12 +22,12 @@ type connections struct {
 
 	mu     sync.Mutex
 	open   int
-	from   map[netip.Addr]int // those that are open, by their source
+	from   map[limit.Source]int // those that are open, by their source
 	warned time.Time
 }
 
 func newConnections(cfg *config, log *slog.Logger) *connections {
-	c := &connections{max: cfg.MaxConnections, perAddress: cfg.MaxPerAddress, log: log, from: map[netip.Addr]int{}}
+	c := &connections{max: cfg.MaxConnections, perAddress: cfg.MaxPerAddress, log: log, from: map[limit.Source]int{}}
 	if len(cfg.Caller.TrustedProxies) > 0 {
 		c.perAddress = 0 // all clients of a proxy have its address
 	}
@@ -53,57 +53,34 @@ func (c *connections) watch(ctx context.Context, server *http.Server) {
 }
 
 func (c *connections) count(conn net.Conn, state http.ConnState) {
+	tcp, _ := conn.RemoteAddr().(*net.TCPAddr) // nil for a unix socket
+	source := limit.Address(tcp.AddrPort().Addr())
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch state {
 	case http.StateNew:
-		if !c.enter(sourceOf(conn.RemoteAddr())) {
+		c.open++
+		c.from[source]++
+		if c.perAddress > 0 && c.from[source] > c.perAddress {
 			conn.Close() // the server notices when it reads
+			c.warn()
 		}
 	case http.StateClosed, http.StateHijacked:
-		c.leave(sourceOf(conn.RemoteAddr()))
+		c.open--
+		c.from[source]--
+		if c.from[source] == 0 {
+			delete(c.from, source)
+		}
 	}
 }
 
-// enter reports whether the source is within its bound. It is counted in any case,
-// until it leaves.
-func (c *connections) enter(source netip.Addr) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open++
-	c.from[source]++
-	if c.perAddress == 0 || c.from[source] <= c.perAddress {
-		return true
-	}
+// warn logs once a minute that an address has too many connections.
+func (c *connections) warn() {
 	if time.Since(c.warned) >= time.Minute {
 		c.warned = time.Now()
 		c.log.Warn("connection limit per address reached; further connections are closed",
 			"MAX_CONNECTIONS_PER_ADDRESS", c.perAddress)
 	}
-	return false
-}
-
-func (c *connections) leave(source netip.Addr) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.open--
-	c.from[source]--
-	if c.from[source] == 0 {
-		delete(c.from, source)
-	}
-}
-
-// sourceOf is what a connection counts for: an IPv4 address or an IPv6 /64. Those
-// without an address (of a unix socket) count together.
-func sourceOf(addr net.Addr) netip.Addr {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	source := tcp.AddrPort().Addr().Unmap().WithZone("")
-	if source.Is6() {
-		network, _ := source.Prefix(64) // fails only for lengths that no address has
-		return network.Addr()
-	}
-	return source
 }
 
 // relieve turns idle connections off while more than three quarters of the bound

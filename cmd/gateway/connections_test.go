@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"testing"
 )
@@ -110,21 +109,6 @@ func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 		if err := stop(); err != nil {
 			t.Error(err)
 		}
-	}
-}
-
-func TestSourceOf(t *testing.T) {
-	for text, want := range map[string]string{
-		"203.0.113.9:1":          "203.0.113.9",
-		"[::ffff:203.0.113.9]:1": "203.0.113.9",
-		"[2001:db8:1:2:3::4]:1":  "2001:db8:1:2::",
-	} {
-		if got := sourceOf(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(text))); got.String() != want {
-			t.Errorf("%s: got %s, want %s", text, got, want)
-		}
-	}
-	if got := sourceOf(&net.UnixAddr{Name: "@"}); got.IsValid() {
-		t.Errorf("a unix socket has the address %s", got)
 	}
 }
 

@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -30,7 +30,8 @@ type core struct {
 	chains     *rpc.Client
 	registry   *integrator.Registry
 	checks     *selfcheck.Watch
-	stopChecks func() // waits for them
+	stopChecks context.CancelFunc // nil if they do not run
+	running    safego.Group       // the checks
 	modules    []web.Module
 	public     http.Handler
 }
@@ -38,13 +39,12 @@ type core struct {
 // newCore reads the deployment and the endpoints and prepares to quote. What has not
 // changed is taken from the core before. If nothing has, it is that core.
 func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *core, err error) {
-	c := &core{}
-	if c.deployment, err = cfg.deployment(); err != nil {
-		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
-	}
-	if c.endpoints, err = cfg.endpoints(); err != nil {
+	d, err := cfg.deployment()
+	endpoints, unread := cfg.endpoints()
+	if err := errors.Join(err, unread); err != nil {
 		return nil, err
 	}
+	c := &core{deployment: d, endpoints: endpoints}
 	if before != nil && len(c.changes(before)) == 0 {
 		return before, nil
 	}
@@ -57,14 +57,10 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		}
 		c.fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
 	}
-	if before != nil && before.endpoints.Equal(c.endpoints) {
-		c.chains = before.chains
-	} else {
-		c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log})
-		if err != nil {
-			c.close(before)
-			return nil, err
-		}
+	c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log})
+	if err != nil {
+		c.close(before)
+		return nil, err
 	}
 	c.registry, err = integrator.New(cfg.Integrators, c.deployment, c.chains, integrator.Options{
 		Hooks:    s.hooks,
@@ -117,16 +113,13 @@ func (c *core) changes(before *core) []string {
 
 // use makes this the core that answers, and has it test its deployment where
 // there are endpoints.
-func (s *service) use(ctx context.Context, c *core) {
-	c.public = s.mount(c.modules)
-	ctx, stop := context.WithCancel(ctx)
-	var running safego.Group
+func (s *service) use(ctx context.Context, cfg *config, c *core) {
+	parts := s.parts
+	parts.Modules = c.modules
+	c.public = gateway.New(cfg.Gateway, parts)
 	if len(c.endpoints) > 0 {
-		running.Go(s.log, "testing the deployment", func() { c.checks.Run(ctx) })
-	}
-	c.stopChecks = func() {
-		stop()
-		running.Wait()
+		ctx, c.stopChecks = context.WithCancel(ctx)
+		c.running.Go(s.log, "testing the deployment", func() { c.checks.Run(ctx) })
 	}
 	s.core.Store(c)
 	for _, warning := range c.deployment.Warnings {
@@ -137,15 +130,16 @@ func (s *service) use(ctx context.Context, c *core) {
 	}
 }
 
-// close ends the parts that the other core does not use.
+// close ends the parts that another core, if there is one, does not use.
 func (c *core) close(other *core) {
 	if c.stopChecks != nil {
 		c.stopChecks()
+		c.running.Wait()
 	}
-	if c.chains != nil && (other == nil || other.chains != c.chains) {
+	if c.chains != nil {
 		c.chains.Close()
 	}
-	if c.fees != nil && (other == nil || other.fees != c.fees) {
+	if other == nil || other.fees != c.fees {
 		c.fees.Close()
 	}
 }
@@ -163,10 +157,10 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 		s.log.Info("deployment and endpoints are unchanged")
 		return
 	}
-	s.use(ctx, after)
+	s.use(ctx, cfg, after)
 	s.log.Info("deployment and endpoints are reloaded",
 		"deployment", after.deployment.Name, "pairs", servedPairs(after.deployment), "changed", after.changes(before))
-	s.retiring.Go(s.log, "closing what a reload replaced", func() {
+	s.background.Go(s.log, "closing what a reload replaced", func() {
 		select { // until no request can be using it any more
 		case <-time.After(drainTimeout):
 		case <-s.stopped:

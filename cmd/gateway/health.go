@@ -153,14 +153,10 @@ func checkTable(from metrics.Sources) admin.Table {
 
 func settingTable(cfg *config) admin.Table {
 	t := admin.Table{Title: "Configuration", About: "Secrets are hidden.", Head: []string{"Variable", "Value", "From"}}
-	var unset []string
 	for _, s := range cfg.settings {
-		if s.text == "" && s.from == "default" {
-			unset = append(unset, s.name)
-			continue
+		if s.text != "" || s.from != "default" {
+			t.Rows = append(t.Rows, row(false, s.name, s.shown(), s.from))
 		}
-		t.Rows = append(t.Rows, row(false, s.name, s.shown(), s.from))
 	}
-	t.About += " Not set, no default: " + strings.Join(unset, ", ") + "."
 	return t
 }

@@ -25,18 +25,15 @@ const (
 // missing reader delays no request. When the queue is full, lines are dropped and
 // counted, and a later line of the log says how many.
 type logQueue struct {
-	out    io.Writer
-	notice func(lines uint64) []byte // the line about dropped ones
+	out     io.Writer
+	direct  *slog.Logger // writes to out, for the line about dropped ones
+	writing sync.Mutex   // one flush at a time
+	told    uint64       // dropped lines that the log has told of; only a flush uses it
 
 	mu        sync.Mutex
 	waiting   []byte // whole lines
 	scheduled bool   // a flush will write what waits
-	lost      uint64 // dropped since the last notice
-	dropped   uint64 // in all
-	closed    bool
-
-	writing sync.Mutex // one flush at a time, which owns spare
-	spare   []byte     // the memory of the last batch, to be used again
+	dropped   uint64 // lines
 }
 
 // Write queues a line, or drops it if there is no room. It never waits for the
@@ -44,8 +41,7 @@ type logQueue struct {
 func (q *logQueue) Write(line []byte) (int, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.closed || len(q.waiting)+len(line) > maxQueued {
-		q.lost++
+	if len(q.waiting)+len(line) > maxQueued {
 		q.dropped++
 		return len(line), nil
 	}
@@ -63,11 +59,8 @@ func (q *logQueue) Dropped() uint64 {
 	return q.dropped
 }
 
-// Close waits until all lines are written, or ctx ends. Later lines are dropped.
+// Close waits until all lines are written, or ctx ends.
 func (q *logQueue) Close(ctx context.Context) {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
 	done := make(chan struct{})
 	safego.Go(nil, "writing the last log lines", func() {
 		defer close(done)
@@ -79,39 +72,33 @@ func (q *logQueue) Close(ctx context.Context) {
 	}
 }
 
-// flush writes what waits, and then how many lines were dropped. Lines that cannot be
-// written are dropped too.
+// flush writes what waits, and then how many lines were dropped. If that fails, all of
+// them count as dropped.
 func (q *logQueue) flush() {
 	q.writing.Lock()
 	defer q.writing.Unlock()
 	q.mu.Lock()
 	batch := q.waiting
-	lost := q.lost
-	q.waiting = q.spare[:0]
-	q.lost = 0
+	lost := q.dropped - q.told
+	q.waiting = nil
 	q.scheduled = false
 	q.mu.Unlock()
-	text := batch
-	if lost > 0 {
-		text = append(text, q.notice(lost)...)
-	}
-	q.spare = text
-	if len(text) == 0 {
+	if len(batch) == 0 { // Close was quicker
 		return
 	}
-	written := 0
-	err := safego.Try(nil, "writing the log", func() (err error) {
-		written, err = q.out.Write(text)
+	err := safego.Try(nil, "writing the log", func() error {
+		_, err := q.out.Write(batch)
 		return err
 	})
-	if err == nil {
-		return
+	if err != nil {
+		lines := uint64(bytes.Count(batch, []byte("\n")))
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.dropped += lines
+	} else if lost > 0 {
+		q.told += lost
+		q.direct.Error("log lines were dropped: the log writer was blocked", "lines", lost)
 	}
-	unwritten := uint64(bytes.Count(batch[min(written, len(batch)):], []byte("\n")))
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.lost += lost + unwritten
-	q.dropped += unwritten
 }
 
 // logs are the two logs, their level, which can be changed while running, and
@@ -141,11 +128,7 @@ func newLogs(cfg *config, w io.Writer) logs {
 		}
 		return slog.NewJSONHandler(w, options)
 	}
-	queue := &logQueue{out: w, notice: func(lines uint64) []byte {
-		var line bytes.Buffer
-		slog.New(handler(&line)).Error("log lines were dropped: the log writer was blocked", "lines", lines)
-		return line.Bytes()
-	}}
+	queue := &logQueue{out: w, direct: slog.New(handler(w))}
 	return logs{
 		Logger: slog.New(handler(queue)),
 		access: gateway.NewAccessLog(queue, cfg.LogFormat, level, cfg.LogClientAddress),

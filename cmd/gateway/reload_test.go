@@ -243,8 +243,8 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 	for _, what := range []string{ // all but the loops around them, in which nothing else happens
 		"testing a chain", "testing an endpoint", "counting connections", "watching the connections", "reloading",
 		"closing what a reload replaced", "writing the log", "the report of a request",
-		"polling the plan", "collecting metrics", "writing the counts",
-		"writing the counts for a page", "looking an integrator up", "looking a swap up",
+		"polling the plan", "reading a gate", "collecting metrics", "writing the counts",
+		"looking an integrator up", "looking a swap up",
 	} {
 		s.left[what] = 1
 	}

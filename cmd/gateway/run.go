@@ -130,7 +130,7 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	s.reloading.Go(s.log, "waiting for SIGHUP", func() {
+	s.background.Go(s.log, "waiting for SIGHUP", func() {
 		for {
 			select {
 			case <-ctx.Done():

@@ -22,12 +22,10 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
-	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/shared/web"
 )
 
 type service struct {
@@ -40,12 +38,11 @@ type service struct {
 	hooks     integrator.Hooks // that count look-ups in metrics
 	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
-	mount     func([]web.Module) http.Handler
+	parts     gateway.Parts // of the public handler, without the modules
 	draining  atomic.Bool
 
 	connections *connections
-	reloading   safego.Group  // what waits for a signal, and reads the files
-	retiring    safego.Group  // what a reload has replaced
+	background  safego.Group  // what waits for SIGHUP, and closes what a reload has replaced
 	stopped     chan struct{} // closed by close
 	closers     []func()
 	lost        error // counts that could not be written at the end
@@ -100,7 +97,19 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	if err != nil {
 		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
-	s.mount = s.mounter(cfg, figures.Requests(first.modules), s.recorder, log.access)
+	proxies, _ := cfg.Caller.Proxies() // validated
+	s.parts = gateway.Parts{
+		Current:         gateway.Current,
+		RetiredVersions: gateway.RetiredVersions,
+		Lifecycle:       s.lifecycle,
+		Limiter:         s.limiter,
+		Proxies:         proxies,
+		Clients:         s.clients,
+		Names:           s.recorder,
+		Own:             s.recorder,
+		Observers:       []event.Observer{figures.Requests(first.modules), s.recorder, log.access},
+		Log:             s.log,
+	}
 	sources := s.sources(cfg, log)
 	figures.Watch(sources)
 	s.admin = admin.Handler(admin.Options{
@@ -116,7 +125,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Level:    log.level,
 		Log:      s.log,
 	})
-	s.use(ctx, first)
+	s.use(ctx, cfg, first)
 	return s, nil
 }
 
@@ -132,7 +141,7 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 	s.recorder, err = usage.New(ctx, counts, usage.Options{Options: evidence.Options{
 		Versions: versions, Current: gateway.Current, Log: s.log, Known: s.clients.FindRecorded,
 		Registered: func(ctx context.Context, id string) (bool, error) {
-			return registered(ctx, s.core.Load().registry, id)
+			return s.core.Load().registry.Registered(ctx, id)
 		},
 	}})
 	if err != nil {
@@ -145,26 +154,6 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 	return nil
 }
 
-// mounter makes the public handler of the modules of a core.
-func (s *service) mounter(cfg *config, observers ...event.Observer) func([]web.Module) http.Handler {
-	proxies, _ := cfg.Caller.Proxies() // validated
-	return func(modules []web.Module) http.Handler {
-		return gateway.New(cfg.Gateway, gateway.Parts{
-			Modules:         modules,
-			Current:         gateway.Current,
-			RetiredVersions: gateway.RetiredVersions,
-			Lifecycle:       s.lifecycle,
-			Limiter:         s.limiter,
-			Proxies:         proxies,
-			Clients:         s.clients,
-			Names:           s.recorder,
-			Own:             s.recorder,
-			Observers:       observers,
-			Log:             s.log,
-		})
-	}
-}
-
 // sources are what the metrics and the page about this process show.
 func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	return metrics.Sources{
@@ -172,10 +161,9 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
 		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,
-		Usage:      s.recorder.Totals,
+		Usage:      s.recorder.Stats,
 		UsageNotes: s.recorder.Notes,
-		UsagePlans: s.recorder.Plans,
-		UsageSize:  s.recorder.Size,
+		UsageLimit: s.recorder.DB.Most,
 		ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped,
 
@@ -184,26 +172,6 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}
-}
-
-// registered reports whether any registry has an integrator, and it is active. It is an
-// error if none has, and one of them did not answer.
-func registered(ctx context.Context, registry *integrator.Registry, text string) (bool, error) {
-	id, err := integrator.ParseID(text)
-	if err != nil {
-		return false, err
-	}
-	var unanswered error
-	for _, on := range registry.Health() {
-		_, err := registry.Lookup(ctx, on.Network, id)
-		switch code := fault.From(err).Code; {
-		case err == nil || code == fault.IntegratorFeeTooHigh:
-			return true, nil
-		case code != fault.IntegratorUnregistered && code != fault.IntegratorInactive:
-			unanswered = err
-		}
-	}
-	return false, unanswered
 }
 
 // ServeHTTP answers with the core that is current.
@@ -226,9 +194,8 @@ func (s *service) onClose(f func()) { s.closers = append(s.closers, f) }
 // reloadOnHangup: a reload that is under way may still make parts, which are to be
 // stopped too.
 func (s *service) close() {
-	s.reloading.Wait()
 	close(s.stopped)
-	s.retiring.Wait()
+	s.background.Wait()
 	for _, f := range slices.Backward(s.closers) {
 		f()
 	}

@@ -3,11 +3,11 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/setting"
+	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // variable is one setting of the service, in the environment.
@@ -26,16 +27,9 @@ type variable struct {
 	secret   bool // its value is never shown
 
 	text string // what is in force
-	from string // where that came from
-	err  error  // about the file
+	from string // "environment", "file" or "default"
+	err  error  // about the text or the file
 }
-
-// Where a value comes from.
-const (
-	fromEnvironment = "environment"
-	fromFile        = "file"
-	fromDefault     = "default"
-)
 
 // settings lists every variable: those in the env tags of config, and one for
 // each chain.
@@ -87,7 +81,7 @@ func (s *variable) read(env environment) {
 	mayBeEmpty := kind == reflect.String || kind == reflect.Slice
 	switch {
 	case s.secret && path != "":
-		s.from = fromFile
+		s.from = "file"
 		s.text, s.err = readSecret(path)
 		if text != "" {
 			s.err = fmt.Errorf("%s is set too; set one of them", s.name)
@@ -97,10 +91,13 @@ func (s *variable) read(env environment) {
 		}
 	case set && (text != "" || mayBeEmpty):
 		s.text = text
-		s.from = fromEnvironment
+		s.from = "environment"
 	default:
 		s.text = s.standard
-		s.from = fromDefault
+		s.from = "default"
+	}
+	if s.err == nil {
+		s.err = s.unreadable()
 	}
 }
 
@@ -145,20 +142,6 @@ func (s variable) shown() string {
 	return asWord(s.text)
 }
 
-// printSettings writes what is in force, where it came from, and what is allowed.
-func printSettings(out io.Writer, env environment) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM\tLIMITS")
-	for _, s := range settings(env) {
-		line := fmt.Sprintf("%s\t%s\t%s", s.name, s.shown(), s.from)
-		if limits := s.limits.String(); limits != "" {
-			line += "\t" + limits
-		}
-		fmt.Fprintln(table, line)
-	}
-	return table.Flush()
-}
-
 // asWord quotes a text that would not stand as one word in a line.
 func asWord(text string) string {
 	odd := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
@@ -166,4 +149,70 @@ func asWord(text string) string {
 		return strconv.Quote(text)
 	}
 	return text
+}
+
+// environment is all variables of the process, ours and those of others.
+type environment map[string]string
+
+// newEnvironment reads variables as os.Environ gives them.
+func newEnvironment(variables []string) environment {
+	env := make(environment, len(variables))
+	for _, v := range variables {
+		name, value, _ := strings.Cut(v, "=")
+		env[name] = value
+	}
+	return env
+}
+
+// misspelled reports every variable whose name is one typo away from a setting. The
+// setting would otherwise silently keep its default.
+func (e environment) misspelled() (problems []error) {
+	var known, ids []string
+	for _, s := range settings(nil) {
+		known = append(known, s.name)
+		if s.secret {
+			known = append(known, s.name+fileSuffix)
+		}
+	}
+	for _, n := range chain.Networks() {
+		ids = append(ids, n.ID.String())
+	}
+	chains := strings.Join(ids, ", ")
+	for _, name := range slices.Sorted(maps.Keys(e)) {
+		wrong := func(hint string) {
+			problems = append(problems, fmt.Errorf("%s: is not a setting; %s If it is another program's, "+
+				"unset it for this one", asWord(name), hint))
+		}
+		meant := slices.IndexFunc(known, func(setting string) bool { return isTypo(name, setting) })
+		id, numbered := strings.CutPrefix(lettersOf(name), "rpcurl")
+		numbered = numbered && strings.ContainsAny(id, "0123456789")
+		switch {
+		case slices.Contains(known, name):
+		case numbered || strings.HasPrefix(name, rpc.VariablePrefix):
+			wrong("endpoints are in " + rpc.VariablePrefix + "<chain>, for the chains " + chains + ".")
+		case meant >= 0:
+			wrong("did you mean " + known[meant] + "?")
+		}
+	}
+	return problems
+}
+
+// isTypo reports whether a name is a setting but for one letter that is missing, added
+// or replaced, or for the order of the letters.
+func isTypo(name, setting string) bool {
+	a := lettersOf(name)
+	b := lettersOf(setting)
+	if len(a) > len(b)+1 { // a long name takes no time
+		return false
+	}
+	return wire.EditDistance(a, b) < 2 || sorted(a) == sorted(b)
+}
+
+// lettersOf is a name without what does not count: letter case and underscores.
+func lettersOf(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
+
+func sorted(text string) string {
+	letters := []byte(text)
+	slices.Sort(letters)
+	return string(letters)
 }

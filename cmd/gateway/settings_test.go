@@ -139,7 +139,7 @@ func TestEveryMistakeIsReported(t *testing.T) {
 	for _, want := range []string{
 		"the configuration is wrong:",
 		"RATELIMIT: is not a setting; did you mean RATE_LIMIT?",
-		"RPC_URLS_2: names no supported chain",
+		"RPC_URLS_2: is not a setting; endpoints are in RPC_URLS_<chain>",
 		`DRAIN_DELAY: "3" is not a duration such as`,
 		`QUOTE_TTL: "one minute" is not a duration`,
 		`RATE_LIMIT: "many" is not a whole number`,
@@ -263,15 +263,15 @@ func TestMisspelledNames(t *testing.T) {
 		"_DEPLOYMENT_FILE": "did you mean DEPLOYMENT_FILE?",
 		"REDIS_URI":        "did you mean REDIS_URL?",
 		"QUOTE_TLT":        "did you mean QUOTE_TTL?",
-		"RPC_URL_1":        "did you mean RPC_URLS_1?",
-		"RPC_URL_10":       "did you mean RPC_URLS_10?",
-		"RPC_URLS10":       "did you mean RPC_URLS_10?",
-		"rpc_urls_8453":    "did you mean RPC_URLS_8453?",
 		"RPC_URSL_137":     "did you mean RPC_URLS_137?",
-		"RPC_URLS_2":       "names no supported chain; it is RPC_URLS_<chain>, with one of the chains 1, 10, 25, ",
-		"RPC_URLS_01":      "names no supported chain",
-		"RPC_URLS_mainnet": "names no supported chain",
-		"RPC_URLS_":        "names no supported chain",
+		"RPC_URLS_2":       "endpoints are in RPC_URLS_<chain>, for the chains 1, 10, 25, ",
+		"RPC_URL_1":        "RPC_URLS_<chain>",
+		"RPC_URL_5":        "RPC_URLS_<chain>",
+		"RPC_URLS10":       "RPC_URLS_<chain>",
+		"rpc_urls_10":      "RPC_URLS_<chain>",
+		"RPC_URLS_01":      "RPC_URLS_<chain>",
+		"RPC_URLS_mainnet": "RPC_URLS_<chain>",
+		"RPC_URLS_":        "RPC_URLS_<chain>",
 	} {
 		got := environment{name: "x"}.misspelled()
 		if len(got) != 1 || !strings.HasPrefix(got[0].Error(), name+": ") || !strings.Contains(got[0].Error(), want) {
@@ -292,7 +292,7 @@ func TestOtherNamesPass(t *testing.T) {
 		LISTEN_PID=1 LISTEN_FDS=1 LISTEN_FDNAMES=x INVOCATION_ID=x JOURNAL_STREAM=8:1 NOTIFY_SOCKET=/run/x
 		KUBERNETES_SERVICE_HOST=10.0.0.1 REDIS_SERVICE_HOST=10.0.0.2 REDIS_PORT=tcp://10.0.0.2:6379
 		QUOTE_PORT=tcp://10.0.0.3:80 QUOTE_PORT_80_TCP=x USAGE_PORT=x USAGE_DB_PORT_5432_TCP_ADDR=x
-		REDIS_HOST=h REDIS_SSL=1 REDIS_TTL=1 REDIS_DB=0 REDIS_TLS_URL=x DATABASE_URL=x RPC_URL=x ETH_RPC_URL=x RPC_PORT=x
+		REDIS_HOST=h REDIS_SSL=1 REDIS_TTL=1 REDIS_DB=0 REDIS_TLS_URL=x DATABASE_URL=x RPC_URL=x RPC_URL_MAINNET=x ETH_RPC_URL=x RPC_PORT=x
 		DEPLOYMENT_NAME=x DEPLOYMENT_ID=x DEPLOYMENT_TIME=x DEPLOYMENT_TYPE=x LOG_FILE=x LOG_DIR=x LOG_PATH=x
 		ADMIN_USER=x ADMIN_PORT=x ADMIN_KEY=x PORT=80 MAX_CONN=1 QUOTE_KEY=x QUOTE_URL=x QUOTE_VIEWING_KEY=x CI=true
 		RATE_LIMIT=5=6 RPC_URLS_1=x`))

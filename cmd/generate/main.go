@@ -1,6 +1,6 @@
 // Command generate writes what follows from the table of chains: the tokens that the clients know, tables and lists in
-// the documents, the chains and the examples in the contract files, and the goldens of a new chain. A file says where
-// by a mark, a comment with the name of the part:
+// the documents, the chains in the contract files, and the goldens of a new chain. A file says where by a mark, a
+// comment with the name of the part:
 //
 //	<!-- generated: pairs -->
 //	…
@@ -24,8 +24,8 @@ func main() {
 	}
 }
 
-// generate brings the module at root up to date. The examples of the contract files are taken from the goldens, which
-// are recorded by a gateway that knows the rest.
+// generate brings the module at root up to date. The goldens come last, since the gateway that they record knows the
+// parts.
 func generate(root string) error {
 	if err := writeParts(root); err != nil {
 		return err
@@ -34,10 +34,7 @@ func generate(root string) error {
 	if err != nil {
 		return err
 	}
-	if err := recordGoldens(root, versions); err != nil {
-		return err
-	}
-	return writeParts(root)
+	return recordGoldens(root, versions)
 }
 
 func writeParts(root string) error {
@@ -47,7 +44,7 @@ func writeParts(root string) error {
 	}
 	var problems []error
 	for _, f := range files {
-		text, _, outdated, err := f.render(root)
+		text, outdated, err := f.render()
 		if err != nil {
 			problems = append(problems, err)
 		} else if outdated != nil {

@@ -41,61 +41,50 @@ func readFiles(root string) ([]file, error) {
 	return files, err
 }
 
-// A mark is a comment before a part, with its name, and one behind it.
+// A mark is a comment before a part, with its name, and one behind it. The groups are the indentation, the name, and
+// what is between the marks.
 var (
 	lineMarks = regexp.MustCompile(
 		`(?ms)^([ \t]*)(?://|#) generated: ([^\n]+)\n(.*?)^[ \t]*(?://|#) generated end$`)
 	markdownMarks = regexp.MustCompile(`(?s)()<!-- generated: ([^\n]+?) -->(.*?)<!-- generated end -->`)
 )
 
-// find tells where the parts are: the groups are the indentation, the name, and what is between the marks.
-func (f file) find() [][]int {
+// replace gives the text with another for each part and its marks.
+func (f file) replace(with func(pattern *regexp.Regexp, marked string) string) string {
 	if !strings.Contains(f.text, " generated: ") {
-		return nil // so that a thousand files take no time
+		return f.text // so that a thousand files take no time
 	}
-	return f.pattern().FindAllStringSubmatchIndex(f.text, -1)
-}
-
-func (f file) pattern() *regexp.Regexp {
+	pattern := lineMarks
 	if filepath.Ext(f.path) == ".md" {
-		return markdownMarks
+		pattern = markdownMarks
 	}
-	return lineMarks
+	return pattern.ReplaceAllStringFunc(f.text, func(marked string) string { return with(pattern, marked) })
 }
 
 // byHand is the text without what is generated. Lines keep their numbers.
 func (f file) byHand() string {
-	var out strings.Builder
-	from := 0
-	for _, at := range f.find() {
-		out.WriteString(f.text[from:at[0]])
-		out.WriteString(strings.Repeat("\n", strings.Count(f.text[at[0]:at[1]], "\n")))
-		from = at[1]
-	}
-	return out.String() + f.text[from:]
+	return f.replace(func(_ *regexp.Regexp, marked string) string {
+		return strings.Repeat("\n", strings.Count(marked, "\n"))
+	})
 }
 
-// render is the text with every part as it must be, and the names of the parts: of all, and of those that are not yet
-// so.
-func (f file) render(root string) (text string, all, outdated []string, err error) {
-	var out strings.Builder
-	from := 0
-	for _, at := range f.find() {
-		indentation, name, old := f.text[at[2]:at[3]], f.text[at[4]:at[5]], f.text[at[6]:at[7]]
-		lines, err := part(root, name)
-		if err != nil {
-			return "", nil, nil, fmt.Errorf("%s: the part %q: %w", f.path, name, err)
+// render is the text with every part as it must be, and the names of the parts that are not yet so.
+func (f file) render() (text string, outdated []string, err error) {
+	text = f.replace(func(pattern *regexp.Regexp, marked string) string {
+		at := pattern.FindStringSubmatchIndex(marked)
+		indentation, name, old := marked[at[2]:at[3]], marked[at[4]:at[5]], marked[at[6]:at[7]]
+		lines, known := parts[name]
+		if !known {
+			err = fmt.Errorf("%s: the part %q is unknown", f.path, name)
+			return marked
 		}
-		rendered := layOut(lines, indentation, old)
-		all = append(all, name)
+		rendered := layOut(lines(), indentation, old)
 		if rendered != old {
 			outdated = append(outdated, name)
 		}
-		out.WriteString(f.text[from:at[6]])
-		out.WriteString(rendered)
-		from = at[7]
-	}
-	return out.String() + f.text[from:], all, outdated, nil
+		return marked[:at[6]] + rendered + marked[at[7]:]
+	})
+	return text, outdated, err
 }
 
 // layOut puts a part between its marks: within a line where the marks are, else on lines of its own.

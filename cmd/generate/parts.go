@@ -1,12 +1,8 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,20 +24,6 @@ var parts = map[string]func() []string{
 	"number of pairs":           func() []string { return count(len(chain.Pairs())) },
 	"chains of the issuer":      func() []string { return sentence(issuerChains()) },
 	"chains without fast burns": func() []string { return sentence(slowChains()) },
-}
-
-// part finds a part by its name. "golden v3/pairs.http chains" is a list in the answer that testdata/v3/pairs.http
-// records.
-func part(root, name string) ([]string, error) {
-	if of, ok := strings.CutPrefix(name, "golden "); ok {
-		path, field, _ := strings.Cut(of, " ")
-		return goldenRows(filepath.Join(root, "testdata", path), field)
-	}
-	make, ok := parts[name]
-	if !ok {
-		return nil, fmt.Errorf("is unknown")
-	}
-	return make(), nil
 }
 
 // issuerChains are the networks without a pool, where the issuer of USDC burns and mints it.
@@ -180,62 +162,4 @@ func pairsTable() []string {
 		lines = append(lines, rows...)
 	}
 	return lines
-}
-
-// goldenRows writes the rows of a list in a recorded answer as YAML.
-func goldenRows(path, field string) ([]string, error) {
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	begin := bytes.IndexByte(data, '{')
-	if begin < 0 {
-		return nil, fmt.Errorf("%s records no JSON", path)
-	}
-	var body map[string]json.RawMessage
-	if err := json.Unmarshal(data[begin:], &body); err != nil {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	var rows []json.RawMessage
-	if err := json.Unmarshal(body[field], &rows); err != nil {
-		return nil, fmt.Errorf("%s: %s: %w", path, field, err)
-	}
-	var lines []string
-	for _, row := range rows {
-		line, err := flowMapping(row)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", path, field, err)
-		}
-		lines = append(lines, "- "+line)
-	}
-	return lines, nil
-}
-
-// flowMapping writes an object and its inner ones on one line: { chainId: 1, name: "Ethereum" }.
-func flowMapping(object json.RawMessage) (string, error) {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	decoder.UseNumber()
-	if _, err := decoder.Token(); err != nil { // its brace
-		return "", err
-	}
-	var fields []string
-	for decoder.More() {
-		key, err := decoder.Token()
-		if err != nil {
-			return "", err
-		}
-		var value json.RawMessage
-		if err := decoder.Decode(&value); err != nil {
-			return "", err
-		}
-		if value[0] == '{' {
-			inner, err := flowMapping(value)
-			if err != nil {
-				return "", err
-			}
-			value = json.RawMessage(inner)
-		}
-		fields = append(fields, fmt.Sprintf("%v: %s", key, value))
-	}
-	return "{ " + strings.Join(fields, ", ") + " }", nil
 }

@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/swap"
@@ -82,20 +78,14 @@ func describe(err error) (*failure, int) {
 	return f, exit
 }
 
-// wantsJSON tells whether the arguments of a wrong call have -json.
-func wantsJSON(args []string) bool {
-	return slices.ContainsFunc(args, func(arg string) bool {
-		return slices.Contains([]string{"-json", "--json", "-json=true", "--json=true"}, arg)
-	})
-}
-
-// print writes a value as JSON. Only one is ever written.
-func (o *options) print(w io.Writer, value any) error {
-	o.printed = true
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
+// fail tells of an error, and gives the exit code.
+func (o *options) fail(err error) int {
+	o.say("quote: %v", err)
+	f, exit := describe(err)
+	if o.json && !o.printed {
+		if err := o.print(f); err != nil {
+			o.say("quote: %v", err)
+		}
 	}
-	_, err = fmt.Fprintf(w, "%s\n", text)
-	return err
+	return exit
 }

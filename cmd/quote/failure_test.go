@@ -69,7 +69,10 @@ func TestFailures(t *testing.T) {
 			`"alternatives":[{"dstChain":"369","dstToken":"USDC"},`,
 		}},
 		"another service": {refuse(t, 404, "<html>"), wish, 1, client.Unreadable, nil},
-		"a lie":           {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
+		"recipient": {startGateway(t, truth), with(wish, "-recipient", pool.Hex()), 1, client.InvalidRecipient, []string{
+			`"param":"recipient"`, `"reason":"CONTRACT"`,
+		}},
+		"a lie": {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
 			"the contract in the listing for USDC on chain 1",
 		}},

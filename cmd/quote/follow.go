@@ -4,147 +4,91 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/big"
-	"net/http"
-	"regexp"
-	"time"
-
-	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
-var errTimeUp = errors.New("the time is up")
-
 // follow tells of a transaction until it has come to an end or the time is up.
-func (o *options) follow(
-	ctx context.Context, src chain.ID, tx common.Hash, q *client.Checked, stderr io.Writer,
-) (*client.Status, error) {
-	limit := time.Duration(o.wait)
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errTimeUp)
+func (o *options) follow(ctx context.Context, sent client.Sent) (*client.Status, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, o.wait, errors.New("the time is up"))
 	defer cancel()
-	fmt.Fprintf(stderr, "Following %s on %s, for %s at most:\n", tx, name(src.Network()), limit)
-	sent := client.Sent{SrcChain: uint64(src), Hash: tx, Quote: q}
-	status, err := swap.Follow(ctx, o.gateway, sent, func(what string) { fmt.Fprintf(stderr, "  %s\n", what) })
+	o.say("Following %s on %s, for %s at most:", sent.Hash, name(source(sent)), o.wait)
+	status, err := swap.Follow(ctx, o.gateway, sent, o.sayIndented)
 	if err != nil {
-		return nil, o.unknown(src, tx, err)
+		return nil, o.unknown(sent, err)
 	}
 	return status, nil
 }
 
-// unknown says of a swap that may still arrive what to do.
-func (o *options) unknown(src chain.ID, tx common.Hash, err error) error {
-	var refusal *client.Error
-	refused := errors.As(err, &refusal)
-	if refused && (refusal.Status == http.StatusNotImplemented || refusal.Status == http.StatusNotFound) {
-		return fmt.Errorf("%w\nThis gateway cannot follow swaps. That says nothing about this one: "+
-			"see transaction %s on %s, and the balance of its recipient", err, tx, name(src.Network()))
-	}
-	return fmt.Errorf("%w\nThat does not mean that the money is lost: it may arrive at any time, "+
-		"so do not send it again. Ask again with:\n  %s", err, o.askAgain(src, tx))
+// source is the network of a transaction.
+func source(sent client.Sent) chain.ID { return chain.ID(sent.SrcChain).Network() }
+
+// unknown says of a swap that may still arrive what to do. Not every gateway can follow swaps.
+func (o *options) unknown(sent client.Sent, err error) error {
+	return fmt.Errorf("%w\nThat does not mean that the money is lost: it may arrive at any time, so do not send it "+
+		"again. See transaction %s on %s and the balance of its recipient, or ask again with:\n  %s",
+		err, sent.Hash, name(source(sent)), o.askAgain(sent))
 }
 
 // askAgain is how to ask about a transaction later.
-func (o *options) askAgain(src chain.ID, tx common.Hash) string {
-	return fmt.Sprintf("quote -gateway %s -status %s -from %s -wait", o.url, tx, src.Network())
+func (o *options) askAgain(sent client.Sent) string {
+	return fmt.Sprintf("quote -gateway %s -status %s -from %s -wait", o.url, sent.Hash, source(sent))
 }
 
 // followSent follows a swap that was sent just now.
-func followSent(ctx context.Context, o *options, q *swap.Checked, tx common.Hash, r *result, stderr io.Writer) error {
-	status, err := o.follow(ctx, o.swap.Src, tx, q.Checked, stderr)
+func (o *options) followSent(ctx context.Context, sent client.Sent, r *result) error {
+	status, err := o.follow(ctx, sent)
 	if err != nil {
 		return err
 	}
 	r.Status = status.Raw
-	switch status.State {
-	case client.Failed:
-		failed := errors.New("the swap failed, though the node of -rpc said that it had not: " +
-			"compare the two before you send it again")
-		return coded{failed, status.State, exitRefused}
-	case client.NotASwap:
-		return o.unknown(o.swap.Src, tx, fmt.Errorf("%w: the gateway sees no swap in the transaction", swap.ErrUnknown))
+	if status.State == client.NotASwap { // it was one
+		return o.unknown(sent, fmt.Errorf("%w: the gateway sees no swap in the transaction", swap.ErrUnknown))
 	}
-	if short := status.Short(q.Checked); short != nil {
-		fmt.Fprintf(stderr, "Less was paid out than the quote said: %s instead of %s.\n",
-			swap.Money(new(big.Int).Sub(q.Dest, short), o.swap.DstToken), swap.Money(q.Dest, o.swap.DstToken))
+	if err := outcome(status); err != nil {
+		return err
+	}
+	token := o.swap.DstToken
+	if short := status.Short(sent.Quote); short != nil {
+		o.say("Less was paid out than the quote said: %s instead of %s.",
+			swap.Money(new(big.Int).Sub(sent.Quote.Dest, short), token), swap.Money(sent.Quote.Dest, token))
 		return nil
 	}
-	fmt.Fprintf(stderr, "Settled: %s on %s, says the gateway.\n",
-		swap.Money(q.Arrives, o.swap.DstToken), name(o.swap.Dst))
+	o.say("Settled: %s on %s, says the gateway.", swap.Money(sent.Quote.Arrives, token), name(o.swap.Dst))
 	return nil
 }
 
-// tellStatus asks about a transaction, once or until it has come to an end, and prints the answer.
-func tellStatus(ctx context.Context, o *options, stdout, stderr io.Writer) error {
-	var status *client.Status
-	var err error
-	if o.wait != 0 {
-		status, err = o.follow(ctx, o.src, *o.status, nil, stderr)
-	} else {
-		status, err = o.askOnce(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	if o.json {
-		err = o.print(stdout, status.Raw)
-	} else {
-		showStatus(stdout, status)
-	}
-	switch status.State {
+// outcome is nil for a swap that is settled, and the error of every other status.
+func outcome(s *client.Status) error {
+	switch s.State {
 	case client.Settled:
-		return err
+		return nil
 	case client.Failed, client.NotASwap:
-		return fmt.Errorf("the transaction swapped nothing (%s)", status.State)
+		nothing := fmt.Errorf("the transaction swapped nothing (%s), says the gateway: "+
+			"before you send it again, make sure that your node says so too", s.State)
+		return coded{nothing, s.State, exitRefused}
 	}
-	return fmt.Errorf("%w yet: it is %s", swap.ErrUnknown, status.State)
+	return fmt.Errorf("%w yet: it is %s", swap.ErrUnknown, s.State)
 }
 
-// askOnce asks about the transaction that was named.
-func (o *options) askOnce(ctx context.Context) (*client.Status, error) {
-	status, err := o.gateway.Status(ctx, client.Sent{SrcChain: uint64(o.src), Hash: *o.status})
+// tellStatus asks about a transaction, once or until it has come to an end, and prints the answer.
+func (o *options) tellStatus(ctx context.Context) (err error) {
+	var status *client.Status
+	if o.wait != 0 {
+		status, err = o.follow(ctx, o.sent)
+	} else if status, err = o.gateway.Status(ctx, o.sent); err != nil {
+		err = o.unknown(o.sent, fmt.Errorf("%w: %w", swap.ErrUnknown, err))
+	}
 	if err != nil {
-		return nil, o.unknown(o.src, *o.status, fmt.Errorf("%w: %w", swap.ErrUnknown, err))
+		return err
 	}
-	return status, nil
-}
-
-// showStatus prints what a gateway says of a transaction.
-func showStatus(w io.Writer, s *client.Status) {
-	fmt.Fprintln(w, s)
-	if n := len(s.Swaps); n > 1 {
-		fmt.Fprintf(w, "  The transaction has %d swaps: this is the state of the one that is least far. "+
-			"-json shows all; the first is:\n", n)
+	if !o.json {
+		showStatus(o.stdout, status)
+	} else if err := o.print(status.Raw); err != nil {
+		return err
 	}
-	if s.Swap == nil {
-		return
-	}
-	dst, err := chain.ParseID(s.Swap.DstChain)
-	if err != nil {
-		return
-	}
-	token, err := chain.FindToken(dst, s.Swap.DstToken)
-	if err != nil {
-		return
-	}
-	what := token.Symbol
-	if s.Settlement != nil {
-		if amount := s.Settlement.Amount.Int(); amount != nil {
-			what = swap.Money(amount, *token)
-		}
-	}
-	fmt.Fprintf(w, "  %s on %s for %s\n", what, name(dst), recipientText(s.Swap.Recipient))
-}
-
-var recipients = regexp.MustCompile("^0x[0-9a-fA-F]{1,128}$")
-
-// recipientText is a recipient as it can be copied. Whatever else a gateway says is quoted.
-func recipientText(text string) string {
-	if recipients.MatchString(text) {
-		return text
-	}
-	return fmt.Sprintf("%.100q", text)
+	return outcome(status)
 }

@@ -28,44 +28,34 @@ func main() {
 
 // command is the whole program; getenv gives it its secrets.
 func command(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	stdout = plain{stdout}
-	stderr = plain{stderr}
+	o := &options{stdout: plain{stdout}, stderr: plain{stderr}}
 	switch {
 	case cli.WantsHelp(args) || slices.Equal(args, []string{"help"}):
-		printHelp(stdout)
+		o.printHelp()
 		return 0
 	case slices.Equal(args, []string{"version"}):
 		args = []string{"-version"}
 	}
-	o, err := parseOptions(args, getenv, stderr)
-	if err != nil {
-		o = &options{json: wantsJSON(args)}
-		return o.fail(coded{err, usageCode, exitUsage}, stdout, stderr)
+	if err := o.parse(args, getenv); err != nil {
+		o.json = slices.Contains(args, "-json") || slices.Contains(args, "--json") // it may stand after the mistake
+		return o.fail(coded{err, usageCode, exitUsage})
 	}
-	do := run
-	switch {
-	case o.showVersion:
-		do = tellVersion
-	case o.status != nil:
-		do = tellStatus
-	case o.pairs:
-		do = tellPairs
+	if err := o.run(ctx); err != nil {
+		return o.fail(err)
 	}
-	err = do(ctx, o, stdout, stderr)
-	if err == nil {
-		return 0
-	}
-	return o.fail(err, stdout, stderr)
+	return 0
 }
 
-// fail tells of an error, and gives the exit code.
-func (o *options) fail(err error, stdout, stderr io.Writer) int {
-	fmt.Fprintf(stderr, "quote: %v\n", err)
-	f, exit := describe(err)
-	if o.json && !o.printed {
-		if err := o.print(stdout, f); err != nil {
-			fmt.Fprintf(stderr, "quote: %v\n", err)
-		}
+// run does what was asked for.
+func (o *options) run(ctx context.Context) error {
+	switch {
+	case o.version:
+		_, err := fmt.Fprintln(o.stdout, cli.Version("quote"))
+		return err
+	case o.status != "":
+		return o.tellStatus(ctx)
+	case o.pairs:
+		return o.tellPairs(ctx)
 	}
-	return exit
+	return o.quote(ctx)
 }

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"math/big"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
@@ -21,25 +23,28 @@ import (
 
 // options are what somebody asked for.
 type options struct {
-	url        string // of the gateway
+	stdout, stderr io.Writer
+	printed        bool // JSON, which is printed once
+
+	// As given.
+	url                         string // of the gateway
+	from, to, amount, recipient string
+	integrator, simulate        string
+	deploymentFile              string
+	rpc, mostGas, secret        string
+	status                      string        // the transaction to ask about
+	wait                        time.Duration // how long to follow a swap; 0 for not at all
+	json, execute               bool
+	pairs, version              bool
+
+	// As read.
+	deployment *chain.Deployment
 	gateway    *client.Client
 	swap       swap.Swap
-	deployment *chain.Deployment
+	sent       client.Sent // what status is about
 	viewingKey *[32]byte
-	json       bool
-	printed    bool // JSON, which is printed once
-
-	pairs  bool         // print what can be swapped, in the place of a quote
-	status *common.Hash // the transaction to ask about, in the place of a quote; nil for none
-	src    chain.ID     // where it was sent
-	wait   duration     // how long to follow a swap; 0 for not at all
-
-	showVersion bool // of this program, in the place of a quote
-
-	execute bool
-	rpc     string
-	maxFee  *big.Int // the most that the gas of one transaction may cost
-	key     *ecdsa.PrivateKey
+	maxFee     *big.Int // the most that the gas of one transaction may cost
+	key        *ecdsa.PrivateKey
 }
 
 const calls = `Usage: quote -from USDC@1 -to USDC@369 -amount 100 -recipient 0x… [flags]
@@ -72,151 +77,138 @@ send it again.
 `
 
 // printHelp tells all that can be asked for.
-func printHelp(w io.Writer) {
-	fmt.Fprint(w, calls)
-	cli.PrintText(w, about)
-	fmt.Fprintln(w)
-	cli.PrintFlags(w, new(options).flags(new(given)))
-	fmt.Fprintln(w)
-	cli.PrintText(w, "Without -max-fee, the gas of one transaction may cost at most "+defaultMaxFees()+".")
+func (o *options) printHelp() {
+	fmt.Fprint(o.stdout, calls)
+	cli.PrintText(o.stdout, about)
+	fmt.Fprintln(o.stdout)
+	cli.PrintFlags(o.stdout, o.flags())
+	var bounds []string
+	for _, network := range chain.Networks() {
+		most := swap.FormatCoins(swap.DefaultMaxGas(network.ID), network.ID)
+		bounds = append(bounds, most+" on "+network.Name)
+	}
+	fmt.Fprintln(o.stdout)
+	cli.PrintText(o.stdout,
+		"Without -max-fee, the gas of one transaction may cost at most "+strings.Join(bounds, ", ")+".")
 }
 
-// given is what stands on the command line and is read once all of it is there.
-type given struct {
-	from, to, amount, recipient string
-	integrator                  string
-	deployment                  string
-	simulate                    string
-	maxFee                      string
-	status                      string
-	key                         string
-}
-
-// flags are all flags. Their values go to o and g.
-func (o *options) flags(g *given) *flag.FlagSet {
+func (o *options) flags() *flag.FlagSet {
 	f := flag.NewFlagSet("quote", flag.ContinueOnError)
 	f.SetOutput(io.Discard) // the error that it returns says it all
 	f.StringVar(&o.url, "gateway", "http://127.0.0.1:8080", "`address` of the gateway")
-	f.StringVar(&g.from, "from", "", "what to swap: `token@chain`, such as USDC@1 (required)")
-	f.StringVar(&g.to, "to", "", "what to get: `token@chain`, such as USDC@369 (required)")
-	f.StringVar(&g.amount, "amount", "", "how much, in whole `tokens`, such as 100 or 0.5 (required)")
-	f.StringVar(&g.recipient, "recipient", "",
+	f.StringVar(&o.from, "from", "", "what to swap: `token@chain`, such as USDC@1 (required)")
+	f.StringVar(&o.to, "to", "", "what to get: `token@chain`, such as USDC@369 (required)")
+	f.StringVar(&o.amount, "amount", "", "how much, in whole `tokens`, such as 100 or 0.5 (required)")
+	f.StringVar(&o.recipient, "recipient", "",
 		"who gets it: an EVM `address`, or a 0zk address for a privacy pool (required)")
-	f.StringVar(&g.integrator, "integrator", "", "`wallet` of a registered partner")
-	f.BoolVar(&o.showVersion, "version", false, "print the version of this program")
-	f.StringVar(&g.deployment, "deployment", "",
+	f.StringVar(&o.integrator, "integrator", "", "`wallet` of a registered partner")
+	f.BoolVar(&o.version, "version", false, "print the version of this program")
+	f.StringVar(&o.deploymentFile, "deployment", "",
 		"`file` with the contracts that you have reviewed; without it, those of the reference deployment")
-	f.StringVar(&g.simulate, "simulate", "",
+	f.StringVar(&o.simulate, "simulate", "",
 		"have the gateway try the transactions of this `account` on the chain, without sending them (v3)")
 	f.BoolVar(&o.json, "json", false, "print the answer as JSON: the fields that were checked, encoded again")
 	f.BoolVar(&o.execute, "execute", false, "sign and send it")
 	f.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
-	f.StringVar(&g.maxFee, "max-fee", "",
+	f.StringVar(&o.mostGas, "max-fee", "",
 		"with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain to swap "+
 			"from; a dearer transaction is not signed (default: below)")
-	f.StringVar(&g.status, "status", "",
+	f.StringVar(&o.status, "status", "",
 		"ask what became of the swap of a `transaction`; -from then names its chain, such as 1")
 	f.BoolVar(&o.pairs, "pairs", false, "print what can be swapped")
-	f.Var(&o.wait, "wait", "with -execute or -status, follow the swap until it is settled, "+
+	f.DurationVar(&o.wait, "wait", 0, "with -execute or -status, follow the swap until it is settled, "+
 		"for a `time` such as 10m at most; 30m if none is given")
-	f.StringVar(&g.key, "key", "",
+	f.StringVar(&o.secret, "key", "",
 		"private `key` to sign with; QUOTE_KEY is better, for everyone on a machine can see a flag")
 	return f
 }
 
-func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (*options, error) {
-	o := &options{}
-	var g given
-	flags := o.flags(&g)
-	if err := flags.Parse(joinValues(args)); err != nil {
-		return nil, fmt.Errorf("%w: see quote -help", err)
+// completeWait gives a -wait that stands alone its time.
+func completeWait(args []string) (complete []string) {
+	for i, arg := range args {
+		complete = append(complete, arg)
+		isLast := i+1 == len(args)
+		if (arg == "-wait" || arg == "--wait") && (isLast || strings.HasPrefix(args[i+1], "-")) {
+			complete = append(complete, "30m")
+		}
+	}
+	return complete
+}
+
+// parse reads the command line. Nothing is asked yet.
+func (o *options) parse(args []string, getenv func(string) string) error {
+	flags := o.flags()
+	if err := flags.Parse(completeWait(args)); err != nil {
+		return fmt.Errorf("%w: see quote -help", err)
 	}
 	if flags.NArg() > 0 {
-		return nil, fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
+		return fmt.Errorf("%q is not a flag: see quote -help", flags.Arg(0))
 	}
-	if o.showVersion {
-		return o, nil
+	if o.version {
+		return nil
 	}
-	if err := o.checkGateway(); err != nil {
-		return nil, err
+	if err := o.dial(); err != nil || o.pairs {
+		return err
 	}
-	if o.pairs {
-		return o, onlyFlags(flags, "-pairs takes -gateway and -json", "pairs", "gateway", "json")
+	if o.status != "" {
+		return o.readStatus()
 	}
-	if g.status != "" {
-		return o, o.readStatus(flags, g.status, g.from)
-	}
-	if missing := g.missing(); missing != nil {
-		return nil, fmt.Errorf("%s must be given: see quote -help", strings.Join(missing, ", "))
-	}
-	if o.wait != 0 && !o.execute {
-		return nil, errors.New("-wait follows a swap that is sent: it needs -execute or -status")
-	}
-	if err := o.readSwap(g); err != nil {
-		return nil, err
-	}
-	return o, errors.Join(
-		o.readDeployment(g.deployment),
-		o.checkRequest(),
+	return errors.Join(
+		o.readSwap(),
 		o.readViewingKey(getenv("QUOTE_VIEWING_KEY")),
-		o.readMaxFee(g.maxFee),
-		o.readKey(g.key, getenv("QUOTE_KEY")),
+		o.readExecution(getenv("QUOTE_KEY")),
 	)
 }
 
-// missing are the flags that every quote needs, and that were not given.
-func (g given) missing() (names []string) {
-	for _, needed := range []struct{ name, value string }{
-		{"-from", g.from}, {"-to", g.to}, {"-amount", g.amount}, {"-recipient", g.recipient},
-	} {
-		if needed.value == "" {
-			names = append(names, needed.name)
-		}
-	}
-	return names
-}
+// patience waits for a gateway as long as a person would.
+var patience = client.WithTimeout(30 * time.Second)
 
-func (o *options) readSwap(g given) (err error) {
-	o.swap, err = swap.NewSwap(g.from, g.to, g.amount, g.recipient, g.integrator)
-	if err != nil || g.simulate == "" {
-		return err
-	}
-	o.swap.Sender, err = chain.ParseAddress(g.simulate)
-	if err != nil {
-		return fmt.Errorf("-simulate: the account %w", err)
-	}
-	return nil
-}
-
-func (o *options) checkGateway() (err error) {
-	if o.gateway, err = client.New(o.url, patience); err != nil {
-		return fmt.Errorf("-gateway %q is not an address such as http://127.0.0.1:8080", o.url)
-	}
-	return nil
-}
-
-// checkRequest refuses a request that the client would not send.
-func (o *options) checkRequest() error {
-	_, err := o.gateway.QuoteURL(o.swap.Request())
-	var e *client.Error
-	if errors.As(err, &e) {
-		return errors.New(e.Message)
-	}
-	return err
-}
-
-// readDeployment reads the reviewed contracts, none of which may be the recipient.
-func (o *options) readDeployment(file string) (err error) {
+func (o *options) dial() (err error) {
 	o.deployment = chain.Reference()
-	if file != "" {
-		if o.deployment, err = chain.ReadDeployment(file); err != nil {
+	if o.deploymentFile != "" {
+		if o.deployment, err = chain.ReadDeployment(o.deploymentFile); err != nil {
 			return err
 		}
 	}
 	if o.gateway, err = swap.Dial(o.url, o.deployment, patience); err != nil {
+		return fmt.Errorf("-gateway: %w", err)
+	}
+	return nil
+}
+
+var transaction = regexp.MustCompile("^0x[0-9a-fA-F]{64}$")
+
+// readStatus reads the transaction to ask about, and its chain, which may have a token before it.
+func (o *options) readStatus() error {
+	if !transaction.MatchString(o.status) {
+		return fmt.Errorf("-status %q is not the hash of a transaction, 0x and 64 hexadecimal digits", o.status)
+	}
+	src, err := chain.ParseID(o.from[strings.Index(o.from, "@")+1:])
+	if err != nil {
+		return fmt.Errorf("-from must name the chain of the transaction, such as 1: %w", err)
+	}
+	o.sent = client.Sent{SrcChain: uint64(src), Hash: common.HexToHash(o.status)}
+	return nil
+}
+
+func (o *options) readSwap() (err error) {
+	if o.from == "" || o.to == "" || o.amount == "" || o.recipient == "" {
+		return errors.New("-from, -to, -amount and -recipient must be given: see quote -help")
+	}
+	if o.swap, err = swap.NewSwap(o.from, o.to, o.amount, o.recipient); err != nil {
 		return err
 	}
-	return o.swap.CheckRecipient(o.deployment)
+	if o.integrator != "" {
+		if o.swap.Integrator, err = chain.ParseAddress(o.integrator); err != nil {
+			return fmt.Errorf("-integrator: the wallet %w", err)
+		}
+	}
+	if o.simulate != "" {
+		if o.swap.Sender, err = chain.ParseAddress(o.simulate); err != nil {
+			return fmt.Errorf("-simulate: the account %w", err)
+		}
+	}
+	return nil
 }
 
 func (o *options) readViewingKey(text string) error {
@@ -231,41 +223,26 @@ func (o *options) readViewingKey(text string) error {
 	return nil
 }
 
-// defaultMaxFees lists the bounds on gas of all chains.
-func defaultMaxFees() string {
-	var bounds []string
-	for _, network := range chain.Networks() {
-		most := swap.FormatCoins(swap.DefaultMaxGas(network.ID), network.ID)
-		bounds = append(bounds, most+" on "+network.Name)
-	}
-	return strings.Join(bounds, ", ")
-}
-
-// readMaxFee reads the bound on gas, which is that of the chain unless another was chosen.
-func (o *options) readMaxFee(text string) (err error) {
-	if text == "" {
-		o.maxFee = swap.DefaultMaxGas(o.swap.Src)
-		return nil
-	}
-	if o.maxFee, err = swap.ParseCoins(text); err != nil {
-		return fmt.Errorf("-max-fee: %w", err)
-	}
-	return nil
-}
-
-// readKey takes the key from wherever it was given, once.
-func (o *options) readKey(flagged, inEnvironment string) error {
+// readExecution reads what only -execute needs, and looks at none of it otherwise. The key is given once.
+func (o *options) readExecution(inEnvironment string) (err error) {
 	switch {
+	case !o.execute && o.wait != 0:
+		return errors.New("-wait follows a swap that is sent: it needs -execute or -status")
 	case !o.execute:
-		return nil // what is not needed is not looked at
+		return nil
 	case o.rpc == "":
 		return errors.New("-execute needs -rpc, a node of the chain to swap from")
-	case flagged == "" && inEnvironment == "":
+	case o.secret == "" && inEnvironment == "":
 		return errors.New("-execute needs a private key in QUOTE_KEY")
-	case flagged != "" && inEnvironment != "":
+	case o.secret != "" && inEnvironment != "":
 		return errors.New("the private key is given twice, in QUOTE_KEY and -key")
 	}
-	secret, err := parseSecret("the private key", flagged+inEnvironment)
+	if o.mostGas != "" {
+		if o.maxFee, err = client.ParseAmount(o.mostGas, chain.CoinDecimals); err != nil {
+			return fmt.Errorf("-max-fee: %w", err)
+		}
+	}
+	secret, err := parseSecret("the private key", o.secret+inEnvironment)
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func TestNoteThatNobodyOpened(t *testing.T) {
 	if code != 1 {
 		t.Errorf("got exit code %d, want 1", code)
 	}
-	contains(t, "the output", stdout, "Worked out again and the same: calldata except its note, approval", unchecked)
+	contains(t, "the output", stdout, unchecked)
 	contains(t, "the error", stderr, "do not sign the answer as it is")
 
 	code, stdout, stderr = call(t, nil, with(shield, "-json", "-gateway", gateway)...)
@@ -74,7 +74,7 @@ func TestNoteThatTheViewingKeyOpens(t *testing.T) {
 		t.Errorf("got exit code %d, %s and\n%s", code, stderr, stdout)
 	}
 	contains(t, "the output", stdout, "Opened with the viewing key: the note.",
-		"arrives         122.532408 USDC in the pool: 122.839506 USDC less RAILGUN's own 0.25 %, for "+owner,
+		"arrives         122.532408 USDC in the pool, which is 122.839506 USDC less RAILGUN's fee, for "+owner,
 		"Shielded money shows at once, but may be spendable only after RAILGUN's waiting time.")
 	code, _, stderr = call(t, env, with(shield, "-gateway", serveNote(t, stranger))...)
 	if code != 1 {
@@ -91,7 +91,7 @@ func TestUnshielding(t *testing.T) {
 		t.Errorf("got exit code %d and %s", code, stderr)
 	}
 	contains(t, "the output", stdout, "arrives         122.839506 USDC, for 0x",
-		"unshield        123.766204 USDC, so that 123.456789 USDC is left to swap: 123.766204 USDC less RAILGUN's own 0.25 %",
+		"unshield        123.766204 USDC, of which RAILGUN's fee leaves 123.456789 USDC to swap",
 		"A RAILGUN wallet must wrap this in its private transaction. Sent from a public account, it is an ordinary swap at another fee and without privacy:",
 		"to     0x44f8A619042923b22A694D0aC447769Afb946E48\n  data   0x095ff22d", "data   0x095ea7b3")
 
@@ -118,7 +118,7 @@ func TestSignsItsOwnNote(t *testing.T) {
 		t.Fatalf("got exit code %d and %s", code, stderr)
 	}
 	contains(t, "the progress", stderr, "The note was made here for "+owner+"; the one in the answer is not used.",
-		"Sent. 122.532408 USDC will arrive in the privacy pool on Ethereum (69696969): 122.839506 USDC less RAILGUN's own 0.25 %. Shielded money shows at once")
+		"Sent. 122.532408 USDC will arrive on RAILGUN on Ethereum (69696969).")
 
 	note := swappedNote(t, chain)
 	random, err := railgun.Open([32]byte(common.FromHex(ownerKey)), note)

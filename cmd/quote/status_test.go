@@ -83,9 +83,8 @@ func TestStatus(t *testing.T) {
 		"unknown":             {[]string{"NOT_FOUND false"}, nil, 4, []string{"NOT_FOUND: no node"}, []string{"it is NOT_FOUND"}},
 		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
 		"something else":      {[]string{"NOT_A_SWAP true"}, nil, 1, []string{"NOT_A_SWAP: "}, []string{"swapped nothing (NOT_A_SWAP)"}},
-		"not offered":         {[]string{"501"}, nil, 4, nil, []string{"The pools of this deployment cannot be followed (STATUS_UNAVAILABLE", "This gateway cannot follow swaps. That says nothing about this one: see transaction " + sentTx + " on Ethereum (1)"}},
-		"not there":           {[]string{"404"}, nil, 4, nil, []string{"This gateway cannot follow swaps."}},
-		"refused":             {[]string{"429"}, nil, 4, nil, []string{"Ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
+		"not offered":         {[]string{"501"}, nil, 4, nil, []string{"The pools of this deployment cannot be followed (STATUS_UNAVAILABLE", "do not send it again. See transaction " + sentTx + " on Ethereum (1)"}},
+		"refused":             {[]string{"429"}, nil, 4, nil, []string{"or ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
 		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"it is about transaction " + settledTx}},
 		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not trust the gateway's answer"}},
 		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
@@ -133,15 +132,15 @@ func TestExecutesAndWaits(t *testing.T) {
 		{[]string{anotherSwap}, "1h", false, 4, "approval, swap", "",
 			[]string{"do not trust the gateway's answer", `swap.amount: got "1", signed 123456789`}},
 		{[]string{"SETTLING false" + wished}, "1ms", false, 4, "approval, swap", "", []string{
-			"the time is up", "it may arrive at any time, so do not send it again. Ask again with:\n  quote -gateway",
+			"the time is up", "it may arrive at any time, so do not send it again", "ask again with:\n  quote -gateway",
 		}},
 		{[]string{"501"}, "1h", false, 4, "approval, swap", "", []string{
-			"Sent. 123.086419 USDC will arrive", "This gateway cannot follow swaps. That says nothing about this one",
+			"Sent. 123.086419 USDC will arrive", "cannot be followed (STATUS_UNAVAILABLE",
 		}},
 		{[]string{"NOT_A_SWAP true"}, "1h", false, 4, "approval, swap", "NOT_A_SWAP",
 			[]string{"the gateway sees no swap in the transaction"}},
 		{[]string{"FAILED true"}, "1h", false, 1, "approval, swap", "FAILED",
-			[]string{"the swap failed, though the node of -rpc said that it had not"}},
+			[]string{"swapped nothing (FAILED), says the gateway: before you send it again"}},
 	} {
 		if !test.poor {
 			mintUSDC(t, chain, key)

@@ -73,33 +73,31 @@ func TestHostileClients(t *testing.T) {
 	serving, stop := context.WithCancel(t.Context())
 	var served, attacks sync.WaitGroup
 	served.Go(func() { w.drive(serving) })
+	var mu sync.Mutex
+	longest := map[string]time.Duration{}
 	for _, h := range hostiles {
-		var longest time.Duration
-		var mu sync.Mutex
 		for range h.clients {
 			attacks.Go(func() {
 				start := time.Now()
 				h.attack(t, w.gateway.Addr)
 				mu.Lock()
 				defer mu.Unlock()
-				longest = max(longest, time.Since(start))
+				longest[h.name] = max(longest[h.name], time.Since(start))
 			})
 		}
-		defer func() {
-			t.Logf("%d clients, each of which %s: gone after %.1f s", h.clients, h.name, longest.Seconds())
-		}()
 	}
 	attacks.Wait()
 	stop()
 	served.Wait()
-	if err := w.tally.err(); err != nil {
-		t.Error(err)
+	for _, h := range hostiles {
+		t.Logf("%d clients, each of which %s: gone after %.1f s", h.clients, h.name, longest[h.name].Seconds())
 	}
 	after, err := w.settle(t.Context(), before)
-	if err != nil {
+	if err := errors.Join(err, w.tally.err()); err != nil {
 		t.Error(err)
 	}
-	t.Logf("before: %v\nafter: %v\nmeanwhile: %s", before, after, &w.tally)
+	peak, err := w.gateway.PeakMemory()
+	t.Logf("before: %v\nafter: %v, %.1f MiB at most (%v)\nmeanwhile: %s", before, after, mib(peak), err, &w.tally)
 }
 
 // attack lasts until the gateway ends the connection, however it does that.

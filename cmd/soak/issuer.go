@@ -2,12 +2,12 @@ package main
 
 import (
 	"fmt"
-	"io"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
+
+	testnode "github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 // issuer is the fee service of the issuer of USDC. Every other answer is a lie.
@@ -23,33 +23,23 @@ type issuer struct {
 // honestBPS is the fee it tells the truth about, unlike any built-in one.
 func honestBPS(domain uint32) *big.Rat { return big.NewRat(275+int64(domain), 100) }
 
+// absurdLies are the first of the lies: fees above the cap.
+const absurdLies = 2
+
 // lies are what it says otherwise. Believing one costs the user money or the gateway its health.
-var lies = []struct {
-	tell   http.HandlerFunc
-	absurd bool // a fee above the cap
-}{
-	{tells(`[{"finalityThreshold":1000,"minimumFee":5000}]`), true},
-	{tells(`[{"finalityThreshold":1000,"minimumFee":-1}]`), false},
-	{tells(`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`), true},
-	{tells(`[{"finalityThreshold":1000,"minimumFee":null}]`), false},
-	{tells(`[{"finalityThreshold":3000,"minimumFee":77}]`), false},
-	{tells(`{"finalityThreshold":1000,"minimumFee":77}`), false},
-	{tells(`<html>` + secret + `</html>`), false},
-	{tells(`[{"finalityThreshold":1000,"minimumFee":77`), false},
-	{tells(``), false},
-	{tellsWithoutEnd, false},
-	{func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, false},
-	{http.RedirectHandler("http://127.0.0.1:9/"+secret, http.StatusFound).ServeHTTP, false},
-}
-
-func tells(body string) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
-}
-
-func tellsWithoutEnd(w http.ResponseWriter, _ *http.Request) {
-	for err := error(nil); err == nil; {
-		_, err = io.WriteString(w, strings.Repeat(" ", 1<<10))
-	}
+var lies = []http.HandlerFunc{
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":5000}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":-1}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":null}]`),
+	testnode.Says(`[{"finalityThreshold":3000,"minimumFee":77}]`),
+	testnode.Says(`{"finalityThreshold":1000,"minimumFee":77}`),
+	testnode.Says(`<html>` + secret + `</html>`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":77`),
+	testnode.Says(``),
+	testnode.Pours,
+	testnode.Hangs,
+	http.RedirectHandler("http://127.0.0.1:9/"+secret, http.StatusFound).ServeHTTP,
 }
 
 func startIssuer() *issuer {
@@ -65,17 +55,17 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	i.mu.Lock()
-	n := i.asked
+	lie := i.asked / 2 % len(lies)
+	honest := i.asked%2 == 1
 	i.asked++
-	lie := lies[n/2%len(lies)]
-	if n%2 == 1 {
+	if honest {
 		i.stated[domain] = true
-	} else if lie.absurd {
+	} else if lie < absurdLies {
 		i.absurd[domain] = true
 	}
 	i.mu.Unlock()
-	if n%2 == 0 {
-		lie.tell(w, r)
+	if !honest {
+		lies[lie](w, r)
 		return
 	}
 	// The row that counts is the higher of 1000 and 2000, and not the first.
@@ -83,19 +73,9 @@ func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		`{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
 }
 
-// rates are those that a burn from a domain may be quoted with: the built-in one, and the one that was truly stated.
-func (i *issuer) rates(builtIn *big.Rat, domain uint32) []*big.Rat {
+// told tells whether it has stated its fee for a domain, and whether it has stated an absurd one.
+func (i *issuer) told(domain uint32) (truth, absurd bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.stated[domain] {
-		return []*big.Rat{honestBPS(domain), builtIn}
-	}
-	return []*big.Rat{builtIn}
-}
-
-// maySuspend tells whether burns from a domain may be refused: the built-in fee is 0, and it has told an absurd one.
-func (i *issuer) maySuspend(builtIn *big.Rat, domain uint32) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return builtIn.Sign() == 0 && i.absurd[domain]
+	return i.stated[domain], i.absurd[domain]
 }

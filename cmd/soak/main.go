@@ -29,20 +29,20 @@ type size struct {
 	duration time.Duration // of the outages together
 	clients  int           // that ask once, each from a network of its own: memory grows with those
 	burst    int           // requests while nodes hang up
-	idlers   int           // clients that stay connected
+	idlers   int           // clients that stay connected: more than the gateway accepts at a time
 	limit    int64         // bytes, with hundreds of requests waiting for nodes that hang
 	idle     int64         // bytes, with thousands of idle clients
 }
 
-// tooMany is more connections than the gateway accepts at a time.
-const tooMany = 5000
-
-// sizeOf is what the command does. The race detector is slow and has memory of its own.
+// sizeOf is what a soak does in so long. The race detector is slow and has memory of its own.
 func sizeOf(duration time.Duration, race bool) size {
-	if race {
-		return size{duration, crowdSize / 16, 7500, tooMany, math.MaxInt64, math.MaxInt64}
+	switch {
+	case race:
+		return size{duration, crowdSize / 16, 4000, 500, math.MaxInt64, math.MaxInt64}
+	case duration < time.Minute:
+		return size{duration, crowdSize / 4, 6000, 5000, 100 << 20, 192 << 20}
 	}
-	return size{duration, crowdSize, 30_000, tooMany, 120 << 20, 192 << 20}
+	return size{duration, crowdSize, 30_000, 5000, 120 << 20, 192 << 20}
 }
 
 func run(ctx context.Context, duration time.Duration, race bool) error {

@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"math/big"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -16,31 +14,36 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
+
+	testnode "github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// Integrators carry what the registry says of them in their address: the first byte is their standing, the last their
-// fee.
-const (
-	active       = 0xa1
-	inactive     = 0xb1
-	unregistered = 0xc1
-)
-
-func randomIntegrator(rng *rand.Rand, standing byte) common.Address {
-	var a common.Address
+// randomAddress is an integrator or any other account. An integrator's address says what the registry knows of it: the
+// first byte its standing, the last its fee.
+func randomAddress(rng *rand.Rand) (a common.Address) {
 	for i := range a {
 		a[i] = byte(rng.Uint32())
 	}
-	a[0] = standing
 	return a
 }
 
-func feeBPS(integrator common.Address) int64 { return 1 + int64(integrator[len(integrator)-1]) }
+// activeIntegrator is one that the gateway has not heard of.
+func activeIntegrator(rng *rand.Rand) common.Address {
+	a := randomAddress(rng)
+	a[0] = 0xa1
+	return a
+}
+
+func isUnregistered(integrator common.Address) bool { return integrator[0]%10 == 0 }
+func isInactive(integrator common.Address) bool     { return integrator[0]%10 == 5 }
+func feeBPS(integrator common.Address) int64        { return 1 + int64(integrator[len(integrator)-1]) }
 
 // The ways in which a node answers.
 const (
 	working      = "working"
-	hung         = "hung" // no answer until that changes
+	unreachable  = "unreachable" // refuses connections
+	hung         = "hung"        // no answer until that changes
 	failing      = "failing"
 	sendingHTML  = "sending HTML"
 	onWrongChain = "on the wrong chain"
@@ -50,30 +53,39 @@ const (
 	hangingUp    = "hanging up"
 )
 
-var badModes = []string{hung, failing, sendingHTML, onWrongChain, truncating, lying, refusing, hangingUp}
+var faults = []string{
+	unreachable, hung, failing, sendingHTML, onWrongChain, truncating, lying, refusing, hangingUp,
+}
 
 // secret is in what nodes say, and must never be in an answer or in the log of the gateway.
-const secret = "hunter2"
+const secret = testnode.Secret
 
 // node is a JSON-RPC node of a chain. A real one cannot be made to fail in all these ways.
 type node struct {
 	chain  uint64
 	addr   string
-	server *http.Server // closed while it refuses connections
+	server *http.Server
 	mode   atomic.Value // a string
 	held   *sync.Map    // of common.Address: integrators that a hung node was asked about
 }
 
 func startNode(chain uint64, held *sync.Map) (*node, error) {
 	n := &node{chain: chain, addr: "127.0.0.1:0", held: held}
-	n.mode.Store(working)
-	return n, n.listen()
+	n.mode.Store(unreachable)
+	return n, n.set(working)
 }
 
 func (n *node) url() string { return "http://" + n.addr + "/" + secret }
 
-// listen accepts connections, also again, at the same address.
-func (n *node) listen() error {
+// set changes how the node answers. One that was unreachable listens at the same address again.
+func (n *node) set(mode string) error {
+	before := n.mode.Swap(mode)
+	if mode == unreachable {
+		return n.server.Close()
+	}
+	if before != unreachable {
+		return nil
+	}
 	listener, err := net.Listen("tcp", n.addr)
 	if err != nil {
 		return err
@@ -85,107 +97,77 @@ func (n *node) listen() error {
 	return nil
 }
 
-// call is a JSON-RPC request.
-type call struct {
-	ID     json.RawMessage
-	Method string
-	Params []json.RawMessage
+// instead is what some nodes send instead of an answer.
+var instead = map[string]http.HandlerFunc{
+	failing:     testnode.Status(http.StatusInternalServerError), // which tells the URL, and so the secret
+	sendingHTML: testnode.Says("<html>" + secret + "</html>"),
+	hangingUp:   testnode.Drops,
+	truncating:  testnode.Aborts,
 }
 
 func (n *node) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		return // the gateway has given up
+	answer := testnode.Answers(func(c testnode.Call) any { return n.result(r.Context(), c) }).ServeHTTP
+	if other, ok := instead[n.mode.Load().(string)]; ok {
+		answer = other
 	}
-	batch := bytes.HasPrefix(body, []byte("["))
-	calls := make([]call, 1)
-	if batch {
-		err = json.Unmarshal(body, &calls)
-	} else {
-		err = json.Unmarshal(body, &calls[0])
-	}
-	if err != nil || len(calls) == 0 {
-		http.Error(w, "not JSON-RPC", http.StatusBadRequest)
-		return
-	}
+	answer(w, r)
+}
+
+// coinBalance is what every account has of the coin, as a quote shows it.
+const coinBalance = "1000000000000000000"
+
+// known is what every node says. It knows no transaction, and cannot simulate.
+var known = map[string]any{
+	"eth_getBalance":            "0xde0b6b3a7640000", // coinBalance
+	"eth_getTransactionReceipt": nil,
+	"eth_getTransactionByHash":  nil,
+	"eth_getLogs":               []any{},
+	"eth_blockNumber":           "0x64",
+	"eth_estimateGas":           "0x64",
+	"eth_gasPrice":              "0x64",
+	"eth_getCode":               "0x64",
+}
+
+func (n *node) result(ctx context.Context, c testnode.Call) any {
+	integrator, isLookup := integratorIn(c)
 	for n.mode.Load() == hung {
-		if wallet, ok := integratorIn(calls[0].Params); ok {
-			n.held.Store(wallet, nil)
+		if isLookup {
+			n.held.Store(integrator, nil)
 		}
-		select {
-		case <-r.Context().Done():
-			return
-		case <-time.After(20 * time.Millisecond):
+		if ctx.Err() != nil {
+			panic(http.ErrAbortHandler) // the gateway has given up
 		}
+		pause(ctx, 20*time.Millisecond)
 	}
-	mode := n.mode.Load().(string)
-	var answers []string
-	for _, c := range calls {
-		answers = append(answers, n.answer(c, mode))
-	}
-	text := strings.Join(answers, ",")
-	if batch {
-		text = "[" + text + "]"
-	}
-	switch mode {
-	case failing:
-		http.Error(w, secret, http.StatusInternalServerError)
-	case sendingHTML:
-		io.WriteString(w, "<html>"+secret+"</html>")
-	case hangingUp:
-		panic(http.ErrAbortHandler)
-	case truncating:
-		w.Header().Set("Content-Length", fmt.Sprint(len(text)))
-		io.WriteString(w, text[:len(text)/2]) // net/http closes the connection then
-	default:
-		w.Header().Set("Content-Type", "application/json")
-		io.WriteString(w, text)
-	}
-}
-
-func (n *node) answer(c call, mode string) string {
-	result := n.result(c, mode)
-	if mode == refusing || result == "" {
-		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"%s"}}`, c.ID, secret)
-	}
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":%s}`, c.ID, result)
-}
-
-// accountHas is what every account has of the coin, as the node says it and as a quote shows it.
-const accountHas, accountHasShown = "0xde0b6b3a7640000", "1000000000000000000"
-
-// result is what the node knows, empty if that is nothing. It knows no transaction, and cannot simulate.
-func (n *node) result(c call, mode string) string {
-	switch c.Method {
-	case "eth_chainId":
-		if mode == onWrongChain {
-			return `"0x38"`
+	mode := n.mode.Load()
+	result, isKnown := known[c.Method]
+	switch {
+	case mode == refusing:
+		isKnown = false
+	case c.Method == "eth_chainId" && mode == onWrongChain:
+		return "0x38"
+	case c.Method == "eth_chainId":
+		return hexutil.EncodeUint64(n.chain)
+	case c.Method == "eth_getBlockByNumber":
+		return map[string]any{
+			"number": "0x64", "hash": common.Hash{1}, "timestamp": hexutil.EncodeUint64(uint64(time.Now().Unix())),
 		}
-		return fmt.Sprintf(`"%#x"`, n.chain)
-	case "eth_call":
-		if wallet, ok := integratorIn(c.Params); ok {
-			return registryAnswer(wallet, mode == lying)
-		}
-		return fmt.Sprintf(`"0x%064x"`, new(big.Int).Lsh(big.NewInt(1), 200)) // enough of every token
-	case "eth_getBlockByNumber":
-		return fmt.Sprintf(`{"number":"0x64","hash":"0x%064x","timestamp":"%#x"}`, 100, time.Now().Unix())
-	case "eth_getBalance":
-		return `"` + accountHas + `"`
-	case "eth_getTransactionReceipt", "eth_getTransactionByHash":
-		return "null"
-	case "eth_getLogs":
-		return "[]"
-	case "eth_blockNumber", "eth_estimateGas", "eth_gasPrice", "eth_getCode":
-		return `"0x64"`
+	case isLookup:
+		return registryAnswer(integrator, mode == lying)
+	case c.Method == "eth_call":
+		return common.MaxHash // enough of every token
 	}
-	return ""
+	if !isKnown {
+		return testnode.Error{Code: -32000, Message: secret}
+	}
+	return result
 }
 
 // integratorIn is whom a call of getIntegrator(bytes32) asks about.
-func integratorIn(params []json.RawMessage) (wallet common.Address, ok bool) {
+func integratorIn(c testnode.Call) (wallet common.Address, ok bool) {
 	const balanceOf = "0x70a08231"
 	var call struct{ Data, Input string }
-	if len(params) == 0 || json.Unmarshal(params[0], &call) != nil {
+	if c.Method != "eth_call" || json.Unmarshal(c.Params[0], &call) != nil {
 		return wallet, false
 	}
 	data := cmp.Or(call.Data, call.Input)
@@ -205,12 +187,12 @@ func registryAnswer(wallet common.Address, lie bool) string {
 		owner = common.Address{0x66}
 	case lie:
 		bps = 9999
-	case wallet[0] == inactive:
+	case isInactive(wallet):
 		registered = 0
-	case wallet[0] == unregistered:
+	case isUnregistered(wallet):
 		owner = common.Address{}
 		bps = 0
 		registered = 0
 	}
-	return fmt.Sprintf(`"0x%064x%064x%064x"`, owner.Big(), bps, registered)
+	return fmt.Sprintf("0x%064x%064x%064x", owner.Big(), bps, registered)
 }

@@ -16,13 +16,11 @@ import (
 
 // tally is what came of the requests.
 type tally struct {
-	quoting   atomic.Int64 // requests for a quote that were answered
-	abandoned atomic.Int64 // that their client gave up
-	logged    atomic.Int64 // that the gateway's access log knows of
-	dropped   atomic.Int64 // lines that are missing from the log, as it says itself
-
-	checkedAccounts atomic.Int64 // quotes that say what an account has
-	unchecked       atomic.Int64 // quotes that say why they do not
+	quoting      atomic.Int64 // requests for a quote that were answered
+	abandoned    atomic.Int64 // that their client gave up
+	logged       atomic.Int64 // that the gateway's access log knows of
+	dropped      atomic.Int64 // lines that are missing from the log, as it says itself
+	read, unread atomic.Int64 // quotes that say what an account has, and those that say why they do not
 
 	log sync.RWMutex // locked while nobody reads the log
 
@@ -36,7 +34,7 @@ type tally struct {
 const maxFailures = 20
 
 func (t *tally) answered(q question, a load.Answer) {
-	if q.method == "" && quotes(q.target) { // another method reaches no route, and the log names none
+	if q.asksForQuote() {
 		t.quoting.Add(1)
 	}
 	t.mu.Lock()
@@ -76,13 +74,6 @@ func (t *tally) see(line []byte) {
 	}
 }
 
-// count is how many answers of a kind had a status.
-func (t *tally) count(kind string, status int) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.answers[fmt.Sprintf("%d %s", status, kind)]
-}
-
 // err is all that failed, nil if nothing did.
 func (t *tally) err() error {
 	t.mu.Lock()
@@ -97,11 +88,9 @@ func (t *tally) String() string {
 	var lines []string
 	for name, n := range t.answers {
 		total += n
-		lines = append(lines, fmt.Sprintf("  %-40s %d", name, n))
+		lines = append(lines, fmt.Sprintf("  %-40s %d\n", name, n))
 	}
 	slices.Sort(lines)
-	lines = append(lines,
-		fmt.Sprintf("  %-40s %d", "given up by the client", t.abandoned.Load()),
-		fmt.Sprintf("  %-40s %s", "slowest answer", t.slowest.Round(time.Millisecond)))
-	return fmt.Sprintf("%d answers, each of them checked:\n%s\n", total, strings.Join(lines, "\n"))
+	return fmt.Sprintf("%d answers, each of them checked:\n%s  %-40s %d\n  %-40s %s\n", total, strings.Join(lines, ""),
+		"given up by the client", t.abandoned.Load(), "slowest answer", t.slowest.Round(time.Millisecond))
 }

@@ -325,8 +325,8 @@ func TestLogLevel(t *testing.T) {
 		body string
 		want slog.Level
 	}{
-		{"debug", slog.LevelDebug}, {`{"level": "error"}`, slog.LevelError}, {"WARN\n", slog.LevelWarn},
-		{`{"level":"info"}`, slog.LevelInfo}, {"info", slog.LevelInfo},
+		{"debug", slog.LevelDebug}, {"error", slog.LevelError}, {"WARN\n", slog.LevelWarn},
+		{"info", slog.LevelInfo}, {"info", slog.LevelInfo},
 	} {
 		status, body, _ := r.ask(t, "PUT", "/admin/log-level", step.body)
 		name := strings.ToLower(step.want.String())

@@ -112,7 +112,7 @@ func (f *Facts) InNext(c *evidence.Client) string {
 type column struct {
 	Text, Sort, About string
 	Number            bool
-	Optional          bool // hidden if no client has a value
+	has               func(*evidence.Client) bool // hidden if no client has a value; nil: always shown
 }
 
 // Direction is the order in which the column sorts.
@@ -125,36 +125,33 @@ func (c column) Direction() string {
 
 // Columns are those of the table of clients that have a value. The first is its name.
 func (f *Facts) Columns() []column {
+	inWindow := func(c *evidence.Client) bool { return f.InNext(c) != noWindow }
 	all := []column{
 		{Text: "Client", Sort: "name"},
 		{Text: "Version"},
 		{Text: "On " + f.Current, About: "What " + f.Current + " would answer"},
-		{Text: "Next window", Sort: "position", About: "Whether it is refused", Optional: true},
+		{Text: "Next window", Sort: "position", About: "Whether it is refused", has: inWindow},
 		{Text: "Last seen", Sort: "last"},
 		{Text: "7 days", Sort: "calls7", About: "Calls in 7 days", Number: true},
 		{Text: "30 days", Sort: "calls30", About: "Calls in 30 days", Number: true},
 		{Text: "90 days", Sort: "calls", About: "Calls in 90 days", Number: true},
-		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you", Optional: true},
-		{Text: "Told", About: "By CLIENTS_FILE", Optional: true},
-		{Text: "Software", Optional: true},
-		{Text: "Last 410", Optional: true},
-		{Text: "Rehearsed", Optional: true},
+		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you", has: (*evidence.Client).HasMoved},
+		{Text: "Told", About: "By CLIENTS_FILE", has: func(c *evidence.Client) bool { return !c.Notified.IsZero() }},
+		{Text: "Software", has: func(c *evidence.Client) bool { return c.Software != "" }},
+		{Text: "Last 410", has: func(c *evidence.Client) bool { return !c.Last410.IsZero() }},
+		{Text: "Rehearsed", has: func(c *evidence.Client) bool { return !c.Rehearsed.IsZero() }},
 	}
-	shown := f.Shown()
-	return slices.DeleteFunc(all, func(c column) bool { return c.Optional && !shown[c.Text] })
+	return slices.DeleteFunc(all, func(column column) bool {
+		has := func(c evidence.Client) bool { return column.has == nil || column.has(&c) }
+		return !slices.ContainsFunc(f.Report.Clients, has)
+	})
 }
 
-// Shown tells of each optional column whether at least one client has a value in it.
+// Shown has the columns that are shown.
 func (f *Facts) Shown() map[string]bool {
 	shown := map[string]bool{}
-	for i := range f.Report.Clients {
-		c := &f.Report.Clients[i]
-		shown["Next window"] = shown["Next window"] || f.InNext(c) != noWindow
-		shown["Moved"] = shown["Moved"] || !c.Moved.IsZero() || c.Marked != nil
-		shown["Told"] = shown["Told"] || !c.Notified.IsZero()
-		shown["Software"] = shown["Software"] || c.Software != ""
-		shown["Last 410"] = shown["Last 410"] || !c.Last410.IsZero()
-		shown["Rehearsed"] = shown["Rehearsed"] || !c.Rehearsed.IsZero()
+	for _, c := range f.Columns() {
+		shown[c.Text] = true
 	}
 	return shown
 }

@@ -1,7 +1,7 @@
 package admin
 
 import (
-	"encoding/json"
+	"bytes"
 	"io"
 	"log/slog"
 	"net/http"
@@ -24,32 +24,20 @@ func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 	reply(w, http.StatusOK, status{Status: "ready"})
 }
 
-type level struct {
-	Level string `json:"level"`
-}
-
-// levels that an operator can set.
-var levels = map[string]slog.Level{
-	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
-}
-
 func (h *handler) level(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, level{strings.ToLower(h.Level.Level().String())})
+	reply(w, http.StatusOK, map[string]string{"level": strings.ToLower(h.Level.Level().String())})
 }
 
 // maxLevel bounds the size of the body. A level is much shorter.
 const maxLevel = 256
 
-// setLevel takes a level as GET shows it, or the bare word.
 func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevel))
-	text := strings.TrimSpace(string(body))
-	var asJSON level
-	if json.Unmarshal(body, &asJSON) == nil {
-		text = asJSON.Level
+	var wanted slog.Level
+	if err == nil {
+		err = wanted.UnmarshalText(bytes.TrimSpace(body))
 	}
-	wanted, known := levels[strings.ToLower(text)]
-	if err != nil || !known {
+	if err != nil {
 		fail(w, http.StatusBadRequest, "Send debug, info, warn or error")
 		return
 	}
@@ -62,9 +50,8 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	profiles = "/debug/pprof/"
-	// maxProfile is how many seconds one request may profile for.
-	maxProfile = 120
+	profiles   = "/debug/pprof/"
+	maxProfile = 120 // seconds
 )
 
 // addProfiles adds the paths that `go tool pprof` uses.

@@ -256,9 +256,10 @@ func (p *whatIfPage) change(
 	old, _ := json.Marshal(before)
 	new, _ := json.Marshal(after)
 	p.Changed = string(old) != string(new)
-	begun := len(after.Brownouts) > len(before.Brownouts) && !window.From.After(p.Now)
-	ended := !after.Sunset.IsZero() && !after.Sunset.After(p.Now)
-	p.Immediate = p.Changed && (begun || ended)
+	passes := func(s evidence.Simulation) bool { return s.Verdicts[version] == nil || !s.Verdicts[version].Blocked }
+	was := before.Stage(p.Now, passes(now))
+	will := after.Stage(p.Now, passes(then))
+	p.Immediate = will != was && (will == lifecycle.Retired || will == lifecycle.BrowningOut)
 	return err
 }
 

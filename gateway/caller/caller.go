@@ -102,9 +102,6 @@ func (c Caller) Network() netip.Prefix {
 // String names the identity on one line.
 func (id Identity) String() string { return string(id.Kind) + " " + id.Text }
 
-// MarshalText is String, so that an identity is one string in JSON.
-func (id Identity) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
 // Position maps the identity to [0, 1), evenly among all identities and
 // independently for every salt. It depends on nothing else, so that all instances
 // agree without talking.
@@ -234,22 +231,19 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 	if !ok {
 		return netip.Addr{}
 	}
-	headers := r.Header["X-Forwarded-For"]
-	for i := len(headers) - 1; i >= 0; i-- {
-		rest := headers[i]
-		for rest != "" && p.trust(hop) {
-			cut := strings.LastIndexByte(rest, ',')
-			text := strings.TrimSpace(rest[cut+1:])
-			rest = rest[:max(cut, 0)]
-			if text == "" {
-				continue
-			}
-			before, ok := parseHop(text)
-			if !ok {
-				return hop
-			}
-			hop = before
+	rest := strings.Join(r.Header["X-Forwarded-For"], ",")
+	for rest != "" && p.trust(hop) {
+		cut := strings.LastIndexByte(rest, ',')
+		text := strings.TrimSpace(rest[cut+1:])
+		rest = rest[:max(cut, 0)]
+		if text == "" {
+			continue
 		}
+		before, ok := parseHop(text)
+		if !ok {
+			return hop
+		}
+		hop = before
 	}
 	return hop
 }

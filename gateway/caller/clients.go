@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/subtle"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
@@ -13,8 +12,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/netip"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -22,22 +19,29 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
-// Client is a client that the operator knows. It never holds a key or the hash of
-// one.
+// Client is a client that the operator knows, as the clients file has it.
 type Client struct {
 	Name      string    `json:"name"`
-	Contact   string    `json:"contact,omitempty"`
-	Notes     string    `json:"notes,omitempty"`
-	Match     []Pattern `json:"match"`               // any of these is the client
-	Keys      int       `json:"keys"`                // how many it has
-	PerMinute int       `json:"perMinute,omitempty"` // the limit of each of its keys; 0: the configured one
-	Notified  Date      `json:"notified,omitzero"`   // when it was told to move; zero: it was not
-	Moved     *Mark     `json:"moved,omitempty"`     // what the operator knows better than the counts; nil: nothing
+	Contact   string    `json:"contact"`
+	Notes     string    `json:"notes"`
+	Match     []Pattern `json:"match"` // any of these is the client
+	Keys      []KeyHash `json:"keys"`
+	PerMinute *int      `json:"perMinute"` // see Limit
+	Notified  Date      `json:"notified"`  // when it was told to move; zero: it was not
+	Moved     *Mark     `json:"moved"`     // what the operator knows better than the counts; nil: nothing
+}
+
+// Limit is how many requests a minute each of the client's keys allows; 0: as many as are
+// configured.
+func (c *Client) Limit() int {
+	if c.PerMinute == nil {
+		return 0
+	}
+	return *c.PerMinute
 }
 
 // Mark says that a client has moved, though its calls do not show it. It holds for as
@@ -89,7 +93,7 @@ func (m *Mark) Holds(lastProven time.Time) bool {
 }
 
 const (
-	maxClients = 10_000
+	maxFile    = 8 << 20 // bytes: enough for 10,000 clients with some keys and patterns each
 	maxName    = 64
 	maxContact = 200
 	maxNotes   = 2000
@@ -113,13 +117,13 @@ func NewClients(file string, log *slog.Logger) (*Clients, error) {
 	c.watch = &jsonfile.Watch[*clientSet]{
 		Path: file, Size: maxFile, What: "clients file", Parse: parseClients, Use: c.use, Log: log, Now: time.Now,
 	}
-	set := newClientSet()
+	set := &clientSet{}
 	if file != "" {
 		var err error
 		if set, err = c.watch.Start(); err != nil {
 			return nil, err
 		}
-		log.Info("known clients", "file", file, "clients", len(set.entries))
+		log.Info("known clients", "file", file, "clients", len(set.all))
 	}
 	c.current.Store(set)
 	return c, nil
@@ -135,35 +139,9 @@ func (c *Clients) Reload() { c.watch.Poll(true) }
 func (c *Clients) Refused() bool { return c.watch.Refused() != nil }
 
 func (c *Clients) use(set *clientSet) error {
-	before := c.current.Swap(set)
-	absent := func(_, there *entry) bool { return there == nil }
-	changed := func(e, was *entry) bool { return was != nil && !reflect.DeepEqual(e, was) }
-	c.watch.Log.Info("known clients changed", "file", c.watch.Path, "clients", len(set.entries),
-		"added", set.compare(before, absent), "removed", before.compare(set, absent),
-		"changed", set.compare(before, changed))
+	c.current.Store(set)
+	c.watch.Log.Info("known clients changed", "file", c.watch.Path, "clients", len(set.all))
 	return nil
-}
-
-// compare lists by name the clients that differ from those of another set, as many as
-// a log line can show.
-func (s *clientSet) compare(other *clientSet, differ func(e, there *entry) bool) (names []string) {
-	for _, e := range s.entries {
-		if differ(e, other.names[e.Name]) {
-			names = append(names, e.Name)
-		}
-	}
-	const most = 50
-	if more := len(names) - most; more > 0 {
-		names = append(names[:most], fmt.Sprintf("and %d more", more))
-	}
-	return names
-}
-
-func (c *Clients) set() *clientSet {
-	if c == nil {
-		return &clientSet{}
-	}
-	return c.current.Load()
 }
 
 // Recognise sets which known client a caller is, if any, and by which key. It returns
@@ -175,20 +153,65 @@ func (c *Clients) Recognise(who *Caller, h http.Header) bool {
 	given = given && len(s.keys) > 0
 	if given && len(sent) == 1 && len(sent[0]) == keyLength {
 		hash := hashOf(sent[0])
-		same := func(known keyHash) bool { return subtle.ConstantTimeCompare(hash[:], known[:]) == 1 }
-		if known := s.keys[hash.id()]; known != nil && slices.ContainsFunc(known.hashes, same) {
-			who.Known, who.Key = &known.Client, hash.id()
+		if known := s.keys[hash]; known != nil {
+			who.Known = known
+			who.Key = hash.id()
 			return true
 		}
 	}
-	if known := s.match(who); known != nil {
-		who.Known = &known.Client
-	}
+	who.Known = s.match(who)
 	return !given
 }
 
+func (c *Clients) set() *clientSet {
+	if c == nil {
+		return &clientSet{}
+	}
+	return c.current.Load()
+}
+
+func (c *Clients) Find(name string) (Client, bool) { return found(c.set().names[name]) }
+
+// FindRecorded finds the client that a recorded name stands for: its own name, or one
+// that a call had before the operator wrote down how to recognise the client. Networks
+// are not recorded, so a match by network finds nothing.
+func (c *Clients) FindRecorded(name string) (Client, bool) {
+	s := c.set()
+	kind, text, _ := strings.Cut(name, " ")
+	p := Pattern{kind: Kind(kind), text: text}
+	switch p.kind {
+	case Known:
+		return c.Find(text)
+	case Agent:
+		p.text, _, _ = strings.Cut(text, " ")
+	case Integrator:
+		id, _ := integrator.ParseID(text) // zero, which is nobody's, if it is none
+		p = Pattern{kind: Integrator, integrator: id}
+	}
+	return found(s.patterns[p])
+}
+
+func found(c *Client) (Client, bool) {
+	if c == nil {
+		return Client{}, false
+	}
+	return *c, true
+}
+
+func (c *Clients) All() []Client { return c.set().all }
+
+// clientSet finds clients. It is never changed once built, and each look-up takes
+// about the same time however many clients there are.
+type clientSet struct {
+	all      []Client // in the order of the file
+	names    map[string]*Client
+	keys     map[KeyHash]*Client
+	patterns map[Pattern]*Client
+	bits     []int // the lengths of the networks, longest first
+}
+
 // match finds a client by what anyone can claim.
-func (s *clientSet) match(c *Caller) *entry {
+func (s *clientSet) match(c *Caller) *Client {
 	if len(s.patterns) == 0 {
 		return nil
 	}
@@ -206,169 +229,72 @@ func (s *clientSet) match(c *Caller) *entry {
 	return s.patterns[Pattern{kind: Agent, text: c.Agent}]
 }
 
-func (c *Clients) Find(name string) (Client, bool) {
-	if known := c.set().names[name]; known != nil {
-		return known.Client, true
-	}
-	return Client{}, false
-}
-
-// FindRecorded finds the client that a recorded name stands for: its own name, or one
-// that a call had before the operator wrote down how to recognise the client. Networks
-// are not recorded, so a match by network finds nothing.
-func (c *Clients) FindRecorded(name string) (Client, bool) {
-	s := c.set()
-	kind, text, _ := strings.Cut(name, " ")
-	var known *entry
-	switch Kind(kind) {
-	case Known:
-		known = s.names[text]
-	case Integrator:
-		if id, err := integrator.ParseID(text); err == nil {
-			known = s.patterns[Pattern{kind: Integrator, integrator: id}]
-		}
-	case Origin:
-		known = s.patterns[Pattern{kind: Origin, text: text}]
-	case Agent:
-		product, _, _ := strings.Cut(text, " ")
-		known = s.patterns[Pattern{kind: Agent, text: product}]
-	}
-	if known == nil {
-		return Client{}, false
-	}
-	return known.Client, true
-}
-
-func (c *Clients) All() []Client {
-	set := c.set()
-	all := make([]Client, len(set.entries))
-	for i, e := range set.entries {
-		all[i] = e.Client
-	}
-	return all
-}
-
-type entry struct {
-	Client
-	hashes []keyHash
-}
-
-// clientSet finds clients. It is never changed once built, and each look-up takes
-// about the same time however many clients there are.
-type clientSet struct {
-	entries  []*entry // in the order of the file
-	names    map[string]*entry
-	keys     map[KeyID]*entry
-	patterns map[Pattern]*entry
-	bits     []int // the lengths of the networks, longest first
-}
-
-func newClientSet() *clientSet {
-	return &clientSet{names: map[string]*entry{}, keys: map[KeyID]*entry{}, patterns: map[Pattern]*entry{}}
-}
-
-// addPattern lets a pattern find a client.
-func (s *clientSet) addPattern(p Pattern, e *entry) {
-	s.patterns[p] = e
-	if !p.IsNetwork() {
-		return
-	}
-	bits := p.network.Bits()
-	longestFirst := func(a, b int) int { return b - a }
-	if i, found := slices.BinarySearchFunc(s.bits, bits, longestFirst); !found {
-		s.bits = slices.Insert(s.bits, i, bits)
-	}
-}
-
-// maxFile is enough for ten thousand clients with some keys and patterns each.
-const maxFile = 8 << 20
-
-// clientFile is a client as an operator writes it.
-type clientFile struct {
-	Name      string    `json:"name"`
-	Contact   string    `json:"contact"`
-	Notes     string    `json:"notes"`
-	Match     []Pattern `json:"match"`
-	Keys      []keyHash `json:"keys"`
-	PerMinute *int      `json:"perMinute"`
-	Notified  Date      `json:"notified"`
-	Moved     *Mark     `json:"moved"`
-}
-
 // parseClients reads a clients file. The error lists the faults, one per line. It
 // never repeats a key or the hash of one.
 func parseClients(data []byte) (*clientSet, error) {
 	var file struct {
-		Clients []clientFile `json:"clients"`
+		Clients []Client `json:"clients"`
 	}
-	p := clientParser{jsonfile.Decode(data, &file), newClientSet()}
-	switch n := len(file.Clients); {
-	case file.Clients == nil && p.Err() == nil:
-		p.Add("clients", `missing; write {"clients": []} if you know none`)
-	case n > maxClients:
-		p.Add("clients", "there are %s, and at most %s are allowed", humanize.Number(n), humanize.Number(maxClients))
-		return nil, p.Err()
+	problems := jsonfile.Decode(data, &file)
+	if file.Clients == nil && problems.Err() == nil {
+		problems.Add("clients", `missing; write {"clients": []} if you know none`)
 	}
-	for i, raw := range file.Clients {
-		p.client(fmt.Sprintf("clients[%d]", i), raw)
+	s := &clientSet{
+		all: file.Clients, names: map[string]*Client{}, keys: map[KeyHash]*Client{}, patterns: map[Pattern]*Client{},
 	}
-	return p.set, p.Err()
+	for i := range s.all {
+		s.add(&s.all[i], fmt.Sprintf("clients[%d]", i), problems)
+	}
+	return s, problems.Err()
 }
 
-type clientParser struct {
-	*jsonfile.Problems
-	set *clientSet
-}
-
-// check reports an error, or that another client has the same already.
-func (p clientParser) check(at string, err error, other *entry) (ok bool) {
-	switch {
-	case err != nil:
-		p.Add(at, "%w", err)
-	case other != nil:
-		p.Add(at, "the client %s has the same", quoted(other.Name))
+// add lets a client be found, and notes what is wrong with it. With any problem, the set
+// is not used.
+func (s *clientSet) add(c *Client, at string, problems *jsonfile.Problems) {
+	check := func(field string, err error) {
+		if err != nil {
+			problems.Add(at+field, "%w", err)
+		}
 	}
-	return err == nil && other == nil
-}
-
-func (p clientParser) client(at string, raw clientFile) {
-	e := &entry{hashes: raw.Keys, Client: Client{
-		Name: raw.Name, Contact: raw.Contact, Notes: raw.Notes, Match: raw.Match,
-		Keys: len(raw.Keys), Notified: raw.Notified, Moved: raw.Moved,
-	}}
-	if e.Match == nil {
-		e.Match = []Pattern{}
-	}
-	p.check(at+".name", CheckName(raw.Name), p.set.names[raw.Name])
-	p.check(at+".contact", checkText(raw.Contact, maxContact), nil)
-	p.check(at+".notes", checkText(raw.Notes, maxNotes), nil)
-	if m := raw.Moved; m != nil {
+	check(".name", CheckName(c.Name))
+	check(".name", checkFree(s.names[c.Name]))
+	check(".contact", checkText(c.Contact, maxContact))
+	check(".notes", checkText(c.Notes, maxNotes))
+	if m := c.Moved; m != nil {
 		if m.On == 0 {
-			p.Add(at+".moved.on", "missing; write the day like 2027-01-05")
+			problems.Add(at+".moved.on", "missing; write the day like 2027-01-05")
 		}
 		if m.Why == "" {
-			p.Add(at+".moved.why", "missing; say in a few words how you know")
+			problems.Add(at+".moved.why", "missing; say in a few words how you know")
 		}
-		p.check(at+".moved.why", checkText(m.Why, maxContact), nil)
+		check(".moved.why", checkText(m.Why, maxContact))
 	}
-	if n := raw.PerMinute; n != nil {
-		e.PerMinute = *n
-		if *n < 1 || *n > MaxPerMinute {
-			p.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
-		}
+	if n := c.PerMinute; n != nil && (*n < 1 || *n > MaxPerMinute) {
+		problems.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
 	}
-	for i, pattern := range raw.Match {
-		if p.check(fmt.Sprintf("%s.match[%d]", at, i), checkMatch(pattern), p.set.patterns[pattern]) {
-			p.set.addPattern(pattern, e)
-		}
-	}
-	for i, hash := range raw.Keys {
-		if p.check(fmt.Sprintf("%s.keys[%d]", at, i), nil, p.set.keys[hash.id()]) {
-			p.set.keys[hash.id()] = e
+	s.names[c.Name] = c
+	for i, p := range c.Match {
+		field := fmt.Sprintf(".match[%d]", i)
+		check(field, checkMatch(p))
+		check(field, checkFree(s.patterns[p]))
+		s.patterns[p] = c
+		if p.IsNetwork() && !slices.Contains(s.bits, p.network.Bits()) {
+			s.bits = append(s.bits, p.network.Bits())
+			slices.SortFunc(s.bits, func(a, b int) int { return b - a })
 		}
 	}
-	p.set.entries = append(p.set.entries, e)
-	p.set.names[e.Name] = e
+	for i, hash := range c.Keys {
+		check(fmt.Sprintf(".keys[%d]", i), checkFree(s.keys[hash]))
+		s.keys[hash] = c
+	}
+}
+
+// checkFree says which client has the same name, pattern or key already.
+func checkFree(other *Client) error {
+	if other == nil {
+		return nil
+	}
+	return fmt.Errorf("the client %s has the same", quoted(other.Name))
 }
 
 // checkMatch says why a pattern does not tell a client apart from others.
@@ -427,11 +353,11 @@ func NewKey() (key, hash string) {
 	return key, hashPrefix + hex.EncodeToString(sum[:])
 }
 
-// keyHash is what is known of a key. A key is 32 random bytes, so that nobody can
-// find it from its hash.
-type keyHash [sha256.Size]byte
+// KeyHash is what is known of a key. A key is 32 random bytes, so that nobody can
+// find it from its hash, nor from how long it takes to look one up.
+type KeyHash [sha256.Size]byte
 
-func hashOf(key string) keyHash { return sha256.Sum256([]byte(key)) }
+func hashOf(key string) KeyHash { return sha256.Sum256([]byte(key)) }
 
 // KeyID tells the keys of a file apart: 52 bits of the hash, and one that is always
 // set. Zero means no key.
@@ -439,12 +365,12 @@ type KeyID uint64
 
 const keyIDBits = 52
 
-func (h *keyHash) id() KeyID {
+func (h *KeyHash) id() KeyID {
 	return 1<<keyIDBits | KeyID(binary.BigEndian.Uint64(h[:])>>(64-keyIDBits))
 }
 
 // UnmarshalText reads a hash. Its errors never repeat the text, which may be a key.
-func (h *keyHash) UnmarshalText(text []byte) error {
+func (h *KeyHash) UnmarshalText(text []byte) error {
 	if isKey(string(text)) {
 		return errors.New(
 			"this is a key, which must not be in a file: make a new one with `gateway key new` and write its " +
@@ -456,159 +382,10 @@ func (h *keyHash) UnmarshalText(text []byte) error {
 			return nil
 		}
 	}
-	*h = keyHash{}
+	*h = KeyHash{}
 	return errors.New(
 		"not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
 }
 
 // isKey reports whether a text looks like a key, which is then shown to nobody.
 func isKey(text string) bool { return strings.HasPrefix(strings.TrimSpace(text), keyPrefix) }
-
-// Pattern matches one or more clients. An operator writes it as an integrator
-// ID, a network in CIDR form, "origin:" and a web origin, "agent:" and the first
-// product of a User-Agent, or "client:" and the name of a known client.
-type Pattern struct {
-	kind       Kind // empty for a network
-	integrator integrator.ID
-	network    netip.Prefix
-	text       string // an origin, an agent, or the name of a client
-}
-
-// ParsePattern reads a pattern. The error says how to write one.
-func ParsePattern(text string) (Pattern, error) {
-	if isKey(text) {
-		return Pattern{}, errors.New(
-			"this is a key, which must not be in a file; the hashes of keys belong under keys in CLIENTS_FILE")
-	}
-	kind, rest, marked := strings.Cut(text, ":")
-	p := Pattern{kind: Kind(kind)}
-	switch {
-	case marked && p.kind == Origin:
-		p.text = canonicalOrigin(rest)
-		if p.text == "" {
-			return Pattern{}, fmt.Errorf(
-				"%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
-		}
-		return p, nil
-	case marked && p.kind == Agent:
-		p.text = strings.ToLower(rest)
-		if p.text == "" || product(p.text) != p.text {
-			return Pattern{}, fmt.Errorf(
-				"%s is not a kind of software: write the beginning of its User-Agent up to the version, like "+
-					"agent:okhttp, at most %d characters", quoted(text), maxProduct)
-		}
-		return p, nil
-	case marked && p.kind == Known:
-		if err := CheckName(rest); err != nil {
-			return Pattern{}, fmt.Errorf("the name of the client: %w", err)
-		}
-		p.text = rest
-		return p, nil
-	case strings.HasPrefix(text, "0x"):
-		id, err := integrator.ParseID(text)
-		if err != nil {
-			return Pattern{}, fmt.Errorf(
-				"%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case "+
-					"or with a valid checksum) or its 32-byte form", quoted(text))
-		}
-		return Pattern{kind: Integrator, integrator: id}, nil
-	}
-	return parseNetwork(text)
-}
-
-// parseNetwork reads a pattern that has no mark.
-func parseNetwork(text string) (Pattern, error) {
-	network, err := netip.ParsePrefix(text)
-	addr, notAddr := netip.ParseAddr(text)
-	switch {
-	case notAddr == nil && addr.Zone() == "":
-		return Pattern{}, fmt.Errorf("%s is an address, not a network: write %s/%d", quoted(text), addr, addr.BitLen())
-	case err != nil:
-		return Pattern{}, fmt.Errorf(
-			"%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin "+
-				"(origin:https://partner.example), a kind of software (agent:okhttp), a known client (client:NAME)",
-			quoted(text))
-	case network.Addr().Is4In6():
-		return Pattern{}, fmt.Errorf(
-			"%s is an IPv4-mapped IPv6 network, which matches no client: write it as IPv4", quoted(text))
-	case network != network.Masked():
-		return Pattern{}, fmt.Errorf(
-			"%s has bits beyond its prefix: write %s if that network is meant", quoted(text), network.Masked())
-	}
-	return Pattern{network: network}, nil
-}
-
-func quoted(text string) string {
-	const most = 80
-	if len(text) > most {
-		return fmt.Sprintf("%q…", text[:most])
-	}
-	return fmt.Sprintf("%q", text)
-}
-
-// Matches reports whether the pattern matches the caller. The caller's identity
-// does not matter: an integrator's call from a matching network matches.
-func (p Pattern) Matches(c Caller) bool {
-	switch p.kind {
-	case Integrator:
-		return p.integrator == c.Integrator
-	case Origin:
-		return p.text == c.Origin
-	case Agent:
-		return p.text == c.Agent
-	case Known:
-		return c.Known != nil && p.text == c.Known.Name
-	}
-	return p.network.Contains(c.Addr)
-}
-
-// kinds begin with the least specific one.
-var kinds = []Kind{Agent, Origin, Integrator, Known}
-
-// MatchesRecorded reports whether the pattern matches a client that was recorded
-// under a name, which is the text of its identity. A name says who a client is by
-// its most specific mark, and nothing about the others. Where it does not tell, the
-// answer is otherwise.
-func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
-	kind, text, _ := strings.Cut(name, " ")
-	switch {
-	case p.IsNetwork() || slices.Index(kinds, Kind(kind)) > slices.Index(kinds, p.kind):
-		return otherwise
-	case p.kind == Agent:
-		return strings.HasPrefix(text, p.text+" ")
-	case p.kind == Integrator:
-		return name == string(p.kind)+" "+p.integrator.String()
-	}
-	return name == string(p.kind)+" "+p.text
-}
-
-// IsNetwork reports whether the pattern matches by address. Then it says nothing
-// about a recorded client, since addresses are not recorded.
-func (p Pattern) IsNetwork() bool { return p.network.IsValid() }
-
-// Client is the name of the known client that the pattern matches, empty for a
-// pattern of another kind.
-func (p Pattern) Client() string {
-	if p.kind != Known {
-		return ""
-	}
-	return p.text
-}
-
-// String is the pattern in its canonical form, which ParsePattern reads back.
-func (p Pattern) String() string {
-	switch p.kind {
-	case "":
-		return p.network.String()
-	case Integrator:
-		return p.integrator.String()
-	}
-	return string(p.kind) + ":" + p.text
-}
-
-func (p Pattern) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
-
-func (p *Pattern) UnmarshalText(text []byte) (err error) {
-	*p, err = ParsePattern(string(text))
-	return err
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -25,7 +26,7 @@ func databases(b *testing.B) map[string]func() store.Config {
 
 // lived is a database of clients that called on every one of 90 days.
 func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
-	r := recorded.Begin(b, cfg, recorded.At(recorded.Noon))
+	r := recorded.Begin(b, cfg, clock.At(recorded.Noon))
 	today := recorded.Noon.Unix() / store.Day
 	for _, statement := range []string{
 		fmt.Sprintf(`insert into quotegate_clients (id, name, kind, software, network, first_seen)

@@ -273,13 +273,13 @@ func (r *Reader) load(db *store.Session, some []*usage, at time.Time) []Client {
 	return all
 }
 
-// ownTimeout is for what a client asks about itself.
-const ownTimeout = 5 * time.Second
+// lookupTimeout is for what finds a few rows by their key.
+const lookupTimeout = 5 * time.Second
 
 // Own is what one known client did on each version within 90 days, as it was last
 // written. It looks up a bounded number of rows, however many clients there are.
 func (r *Reader) Own(ctx context.Context, client string) (all []lifecycle.Own, err error) {
-	ctx, cancel := context.WithTimeout(ctx, ownTimeout)
+	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	db := r.DB.AskPages(ctx)
 	id := db.Facts().Key.ID(string(caller.Known) + " " + client)

@@ -17,12 +17,13 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 // A report says of each client what an operator asks.
 func TestClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		at := recorded.At(recorded.Noon.Add(-60 * 24 * time.Hour))
+		at := clock.At(recorded.Noon.Add(-60 * 24 * time.Hour))
 		r := recorded.Begin(t, cfg, at)
 		r.Known = func(recorded string) (caller.Client, bool) {
 			if recorded != "client Acme" {
@@ -83,7 +84,7 @@ func TestClients(t *testing.T) {
 }
 
 func TestQuery(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon))
 	for i := range 5 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), i)
@@ -152,9 +153,9 @@ func TestQuery(t *testing.T) {
 // A table for spreadsheets has a column for each day, and no text that a
 // spreadsheet would run.
 func TestCSV(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon.Add(-24*time.Hour)))
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon.Add(-24*time.Hour)))
 	r.Call("origin https://a.example", 3)
-	r.Clock.Pass(24 * time.Hour)
+	r.Clock.Advance(24 * time.Hour)
 	r.Found("origin https://a.example", 4, omits)
 	r.Call(`=HYPERLINK("https://evil.example")`, 1)
 	r.Call(`a "quoted", name`, 1)

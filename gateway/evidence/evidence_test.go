@@ -11,6 +11,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -18,7 +19,7 @@ import (
 // refused, with the calls of the busiest day.
 func TestEvidence(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Call("origin https://before.example", 1000)
 		r.Flush(t)
 		r.Age(t, 30)
@@ -55,7 +56,7 @@ func TestEvidence(t *testing.T) {
 // Evidence that is not complete says what is missing.
 func TestEvidenceThatIsIncomplete(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		missing := func(what, want string) {
 			t.Helper()
 			if got := r.Evidence(t, "v1", 7).Missing; got != want && !(want != "" && strings.Contains(got, want)) {
@@ -85,7 +86,7 @@ func TestEvidenceThatIsIncomplete(t *testing.T) {
 // A release is remembered, once, for its sunset.
 func TestReleases(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		at := recorded.At(recorded.Noon)
+		at := clock.At(recorded.Noon)
 		r := recorded.Begin(t, cfg, at)
 		sunset := recorded.Noon.Add(-time.Hour).Truncate(time.Second)
 		if got, err := r.Released("v1", sunset, "entry"); err != nil || !got.IsZero() {
@@ -95,7 +96,7 @@ func TestReleases(t *testing.T) {
 			if err := r.Release("v1", sunset, "entry"); err != nil {
 				t.Fatal(err)
 			}
-			at.Pass(time.Hour)
+			at.Advance(time.Hour)
 			r.Flush(t)
 		}
 		if cfg.DB != "" {
@@ -123,7 +124,7 @@ func TestReleases(t *testing.T) {
 // released. It does not matter which of the plans is the laxest.
 func TestInstancesDisagree(t *testing.T) {
 	cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
-	at := recorded.At(recorded.Noon)
+	at := clock.At(recorded.Noon)
 	a, b := recorded.Begin(t, cfg, at), recorded.Begin(t, cfg, at)
 	a.Age(t, 9)
 	follow := func(plan string) {
@@ -141,8 +142,8 @@ func TestInstancesDisagree(t *testing.T) {
 		follow(step.plan)
 		notes, missing := strings.Join(a.Notes(), "\n"), a.Evidence(t, "v1", 7).Missing
 		err := a.Release("v1", recorded.Noon.Add(-time.Hour), "entry "+step.plan)
-		if a.Plans() != step.plans || (len(step.want) == 0) != (notes == "" && missing == "" && err == nil) {
-			t.Errorf("%q: got %d plans, %q, %q, %v", step.plan, a.Plans(), notes, missing, err)
+		if a.Stats().Plans != step.plans || (len(step.want) == 0) != (notes == "" && missing == "" && err == nil) {
+			t.Errorf("%q: got %d plans, %q, %q, %v", step.plan, a.Stats().Plans, notes, missing, err)
 		}
 		for _, want := range step.want {
 			if !strings.Contains(notes, want) || !strings.Contains(missing, want) || !strings.Contains(fmt.Sprint(err), want) {
@@ -151,9 +152,9 @@ func TestInstancesDisagree(t *testing.T) {
 		}
 	}
 	b.Kill()
-	at.Pass(10 * time.Minute)
-	if a.Flush(t); a.Plans() != 1 {
-		t.Errorf("got %d plans once the other is silent", a.Plans())
+	at.Advance(10 * time.Minute)
+	if a.Flush(t); a.Stats().Plans != 1 {
+		t.Errorf("got %d plans once the other is silent", a.Stats().Plans)
 	}
 }
 
@@ -163,7 +164,7 @@ func TestMain(m *testing.M) { recorded.Main(m) }
 // makes of them, and nothing of others.
 func TestOwn(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		at := recorded.At(recorded.Noon)
+		at := clock.At(recorded.Noon)
 		r := recorded.Begin(t, cfg, at)
 		r.Found("client Acme", 3, same)
 		r.Errs("client Acme", 2)
@@ -189,7 +190,7 @@ func TestOwn(t *testing.T) {
 		if !reflect.DeepEqual(own[0], want) {
 			t.Errorf("got  %+v\nwant %+v", own[0], want)
 		}
-		at.Pass(time.Minute)
+		at.Advance(time.Minute)
 		r.On("v3", "client Acme")
 		r.Flush(t)
 		if own, err := r.Own(t.Context(), "Acme"); err != nil || len(own) != 2 || !own[1].Moved.Equal(at.Now()) {

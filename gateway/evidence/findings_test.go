@@ -11,6 +11,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 var (
@@ -66,7 +67,7 @@ func TestSummary(t *testing.T) {
 			"origin https://late3.example, origin https://late4.example, and 2 more); " +
 			"different amount, 2 clients (origin https://late1.example, origin https://late2.example)"},
 	} {
-		r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon))
 		test.calls(r)
 		got := r.Report(t).Versions
 		if got[1].Findings.Summary != test.want {
@@ -80,10 +81,10 @@ func TestSummary(t *testing.T) {
 
 func TestFindings(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon.Add(-49*time.Hour)))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon.Add(-49*time.Hour)))
 		r.Found("origin https://mended.example", 3, omits)
 		r.Flush(t)
-		r.Clock.Pass(49 * time.Hour)
+		r.Clock.Advance(49 * time.Hour)
 		r.Found("origin https://a.example", 5, omits)
 		r.Found("origin https://a.example", 2, same)
 		r.Found("origin https://b.example", 4, same)

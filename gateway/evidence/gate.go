@@ -232,7 +232,7 @@ func (r *Reader) waiting(q *store.Session, version string, at time.Time, first i
 
 // Released returns when the gate of a version let a sunset pass.
 func (r *Reader) Released(version string, sunset time.Time, entry string) (released time.Time, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	q := r.DB.Ask(ctx)
 	var at int64

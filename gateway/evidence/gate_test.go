@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -41,11 +42,11 @@ func (w *retirement) held(t *testing.T, when string, why ...string) {
 // as that nobody called.
 func TestGateHoldsAfterAStop(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		at := recorded.At(time.Date(2027, 2, 4, 0, 0, 0, 0, time.UTC))
+		at := clock.At(time.Date(2027, 2, 4, 0, 0, 0, 0, time.UTC))
 		w := retire(t, cfg, at, clockPlan)
 		w.live(t, 2*24, thirty()...)
 		w.Close()
-		at.Pass(10 * 24 * time.Hour)
+		at.Advance(10 * 24 * time.Hour)
 		w = retire(t, cfg, at, clockPlan)
 		w.Flush(t)
 		w.held(t, "after a stop", "no counts from 11 Feb 2027, 00:00 UTC to 16 Feb 2027, 00:00 UTC")
@@ -56,7 +57,7 @@ func TestGateHoldsAfterAStop(t *testing.T) {
 func TestGateHoldsAfterARestoredBackup(t *testing.T) {
 	dir := t.TempDir()
 	cfg, copied := store.Config{DB: filepath.Join(dir, "usage.db")}, filepath.Join(dir, "backup.db")
-	at := recorded.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
+	at := clock.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
 	w := retire(t, cfg, at, clockPlan)
 	w.live(t, 24)
 	if err := store.Backup(t.Context(), cfg, copied); err != nil {
@@ -75,7 +76,7 @@ func TestGateHoldsWhileClocksAreApart(t *testing.T) {
 	for _, ahead := range []time.Duration{3 * time.Minute, -3 * time.Minute, 21 * 24 * time.Hour} {
 		t.Run(ahead.String(), func(t *testing.T) {
 			cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
-			real := recorded.At(recorded.Noon)
+			real := clock.At(recorded.Noon)
 			good := recorded.Begin(t, cfg, real)
 			good.Age(t, 10)
 			wrong := beginApart(t, cfg, real, ahead)
@@ -84,8 +85,8 @@ func TestGateHoldsWhileClocksAreApart(t *testing.T) {
 				r.Flush(t)
 			}
 			for range 30 {
-				real.Pass(5 * time.Second)
-				wrong.Clock.Pass(5 * time.Second)
+				real.Advance(5 * time.Second)
+				wrong.Clock.Advance(5 * time.Second)
 				wrong.Call("origin https://a.example", 1)
 				good.Flush(t)
 				wrong.Flush(t)
@@ -106,20 +107,20 @@ func TestGateHoldsWhileClocksAreApart(t *testing.T) {
 }
 
 // beginApart starts a recorder whose clock is ahead of the database's.
-func beginApart(t *testing.T, cfg store.Config, real *recorded.Clock, ahead time.Duration) *recorded.Rig {
+func beginApart(t *testing.T, cfg store.Config, real *clock.Clock, ahead time.Duration) *recorded.Rig {
 	t.Helper()
 	r := recorded.Begin(t, cfg, real, recorded.Ahead(ahead))
-	r.Clock = recorded.At(real.Now().Add(ahead)) // at which it is called
+	r.Clock = clock.At(real.Now().Add(ahead)) // at which it is called
 	return r
 }
 
 // Two processes on one file are told of, and nobody is declared dead.
 func TestTwoProcessesOnOneFile(t *testing.T) {
-	cfg, at := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, recorded.At(recorded.Noon)
+	cfg, at := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, clock.At(recorded.Noon)
 	a, b := recorded.Begin(t, cfg, at), recorded.Begin(t, cfg, at)
 	for _, r := range []*recorded.Rig{a, b, a} {
 		r.Follow("plan", nil)
-		at.Pass(5 * time.Second)
+		at.Advance(5 * time.Second)
 		r.Flush(t)
 	}
 	const want = "another process writes to the same SQLite file"
@@ -127,7 +128,7 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 		t.Errorf("got notes %q, want the other process and no gap", got)
 	}
 	b.Close()
-	at.Pass(5 * time.Second)
+	at.Advance(5 * time.Second)
 	if a.Flush(t); len(a.Notes()) != 0 {
 		t.Errorf("got notes %q once it has ended", a.Notes())
 	}
@@ -137,7 +138,7 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 // moved, are named.
 func TestWaitingClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		for i := range 12 {
 			r.Call(fmt.Sprintf("origin https://monthly-%02d.example", i), 1)
 		}
@@ -169,7 +170,7 @@ func together(t *testing.T, d time.Duration, all ...*recorded.Rig) {
 	t.Helper()
 	const pause = 6 * time.Hour
 	for ; d > 0; d -= pause {
-		all[0].Clock.Pass(min(d, pause))
+		all[0].Clock.Advance(min(d, pause))
 		for _, r := range all {
 			r.Flush(t)
 		}
@@ -181,17 +182,17 @@ func together(t *testing.T, d time.Duration, all ...*recorded.Rig) {
 // holds because of that.
 func TestKilledJustBeforeTheSunset(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		at := recorded.At(recorded.Noon)
+		at := clock.At(recorded.Noon)
 		w := retire(t, cfg, at, planOf(recorded.Noon, ""))
 		dead := recorded.Begin(t, cfg, at)
 		dead.Follow(w.keeper.Snapshot().Hash, []string{"v1"})
 		together(t, 3*24*time.Hour-4*time.Second, w.Rig, dead)
 		dead.Call("origin https://a.example", 5)
 		dead.Kill()
-		at.Pass(8 * time.Second)
+		at.Advance(8 * time.Second)
 		w.Flush(t)
 		w.held(t, "four seconds after the sunset", "has written no counts since the sunset, but up to")
-		at.Pass(4 * time.Minute)
+		at.Advance(4 * time.Minute)
 		w.Flush(t)
 		w.held(t, "minutes after the sunset", "has not reported since")
 	})
@@ -203,7 +204,7 @@ func TestGateWaitsForLastCounts(t *testing.T) {
 	for _, stops := range []bool{true, false} {
 		t.Run(fmt.Sprint(stops), func(t *testing.T) {
 			recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-				at := recorded.At(recorded.Noon)
+				at := clock.At(recorded.Noon)
 				w := retire(t, cfg, at, planOf(recorded.Noon, ""))
 				other := recorded.Begin(t, cfg, at)
 				other.Follow(w.keeper.Snapshot().Hash, []string{"v1"})
@@ -211,7 +212,7 @@ func TestGateWaitsForLastCounts(t *testing.T) {
 				if stops {
 					other.Close()
 				}
-				at.Pass(8 * time.Second)
+				at.Advance(8 * time.Second)
 				w.poll()
 				w.held(t, "before this instance has written", "has written no counts since the sunset")
 				w.Flush(t)
@@ -232,7 +233,7 @@ func TestGateWaitsForLastCounts(t *testing.T) {
 // of them writes nothing, even if nothing is known of it. It does so when all have
 // written for as long as it looks back.
 func TestGateThatCountsInstances(t *testing.T) {
-	cfg, at := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(recorded.Noon)
+	cfg, at := store.Config{DB: postgres.Shared(t).Fresh(t)}, clock.At(recorded.Noon)
 	w := retire(t, cfg, at, planOf(recorded.Noon, `, "instances": 2`))
 	early := w.Gate(t, "v1", lifecycle.Gate{Days: 1, Instances: 2})
 	if w.v1().Risk != "" || !strings.Contains(early.Missing, "1 instance is writing counts, of 2") {

@@ -278,6 +278,9 @@ func (r *Reader) countCalls(q *store.Session, at time.Time, s *Stats) {
 		from quotegate_totals where hour >= $3 and hour <= $4 group by version, outcome`,
 		[]any{lastHour, store.FirstDay(at, 1) * day, store.FirstDay(at, 7) * day, at.Unix()},
 		[]any{&version, &what, &calls[0], &calls[1], &calls[2]}, func() {
+			if !slices.Contains(r.Versions, version) { // of another release
+				return
+			}
 			if what == store.Served {
 				s.Counts[version] = [len(Windows)]Count{{Calls: calls[0]}, {Calls: calls[1]}, {Calls: calls[2]}}
 				return

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	_ "embed" // the text of a simulation
-	"errors"
 	"io"
 	"math"
 	"math/bits"
@@ -86,6 +85,7 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 		if err != nil {
 			return err
 		}
+		gates := lifecycle.ReadGates(plan, r, at)
 		for _, version := range r.Versions {
 			schedule := plan.Versions[version]
 			if schedule == nil {
@@ -102,10 +102,9 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 				s.Notes = append(s.Notes, version+": addresses are not kept, so exempt networks spare the clients "+
 					"that the plan in force spared when they last called")
 			}
-			gate := p.gate(r)
-			s.Verdicts[version] = schedule.Verdict(version, gate, at)
+			s.Verdicts[version] = schedule.Verdict(version, gates[version], at)
 			if !schedule.Sunset.IsZero() {
-				s.Sunset[version] = p.sunset(gate)
+				s.Sunset[version] = p.sunset(gates[version])
 			}
 		}
 		return db.Err
@@ -220,23 +219,6 @@ func (p *prediction) sunset(gate *lifecycle.GateReading) Hit {
 		calls[u.id] = float64(u.Calls30) / max(1, float64(seconds)/day)
 	}
 	return p.fill(hit, calls, p.stays)
-}
-
-// gate reads the gate of the schedule as it is now. It is nil without one.
-func (p *prediction) gate(r *Reader) *lifecycle.GateReading {
-	s := p.schedule
-	if s.Gate == nil {
-		return nil
-	}
-	evidence, err := r.Evidence(p.version, *s.Gate, s.Sunset)
-	released, wrong := r.Released(p.version, s.Sunset, s.Entry())
-	p.Err = errors.Join(p.Err, err, wrong)
-	reading := s.Gate.Read(evidence)
-	reading.Released = released
-	if s.Gate.Confirmed {
-		reading.Released = s.Sunset
-	}
-	return &reading
 }
 
 // fill counts the clients that are refused and those that only get errors, adds up their

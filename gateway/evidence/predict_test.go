@@ -17,6 +17,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 // plan parses a plan for v1 with one window.
@@ -100,7 +101,7 @@ func live(r *recorded.Rig, t testing.TB, clients []habit, weeks int, p *lifecycl
 		if now.Hour() == 23 {
 			r.Flush(t)
 		}
-		r.Clock.Pass(time.Hour)
+		r.Clock.Advance(time.Hour)
 	}
 	r.Flush(t)
 	return refused
@@ -116,7 +117,7 @@ func TestPredictionIsTheSet(t *testing.T) {
 		exempt := `"origin:https://wallet-4.example", "10.8.0.0/16", "10.9.0.0/16"`
 		from := start.Add(4*7*24*time.Hour + 30*time.Hour)
 		p := plan(t, from, from.Add(5*time.Hour), 0.4, exempt)
-		r := recorded.Begin(t, cfg, recorded.At(start))
+		r := recorded.Begin(t, cfg, clock.At(start))
 		r.Age(t, 1)
 		if got := live(r, t, clients, 4, p); len(got) != 0 {
 			t.Fatalf("got %v refused before the window", got)
@@ -158,12 +159,12 @@ func TestPredictionIsTheSet(t *testing.T) {
 // A known client that the plan exempts by its origin is spared, as it is in a real
 // window, though its name does not tell.
 func TestSimulateKnownClients(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon.Truncate(time.Hour)))
 	for _, exempt := range []bool{true, false} {
 		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: fmt.Sprintf("client exempt %t", exempt), Pair: recorded.Pair, Exempt: exempt})
 	}
 	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
-	r.Clock.Pass(24 * time.Hour)
+	r.Clock.Advance(24 * time.Hour)
 	for exempt, want := range map[string][]string{
 		`"origin:https://acme.example"`: {"client exempt false"},
 		`"client:exempt false"`:         {"client exempt true"},
@@ -178,7 +179,7 @@ func TestSimulateKnownClients(t *testing.T) {
 
 // With less than four weeks recorded, the average is of what there is.
 func TestSimulateWithLittle(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon.Truncate(time.Hour)))
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon.Truncate(time.Hour)))
 	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
 	p := plan(t, window, window.Add(30*time.Minute), 1, "")
 	if s := simulate(r, t, p); *s.Windows[0].Clients != 0 || s.Windows[0].Calls != nil || len(s.Notes) != 1 || !strings.Contains(s.Notes[0], "counted only since") {
@@ -187,7 +188,7 @@ func TestSimulateWithLittle(t *testing.T) {
 	r.Call("origin https://a.example", 10)
 	r.Call("client Acme", 2)
 	r.Call("network #0011223344556677", 4)
-	r.Clock.Pass(24 * time.Hour)
+	r.Clock.Advance(24 * time.Hour)
 	s := simulate(r, t, p)
 	if hit := s.Windows[0]; *hit.Clients != 3 || *hit.Calls != 8 || hit.Known != 1 || !slices.Equal(hitNames(hit), []string{"client Acme", "origin https://a.example", "network #0011223344556677"}) {
 		t.Errorf("got %+v, want half the calls of the hour, and the known client first", hit)
@@ -211,12 +212,12 @@ func TestSimulateWithLittle(t *testing.T) {
 // refuses is not known, and how many clients is: it does not depend on the hours.
 func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
+		r := recorded.Begin(t, cfg, clock.At(time.Date(2027, 3, 10, 0, 0, 0, 0, time.UTC))) // a Wednesday
 		for hour := range 3 * 24 {
 			for _, client := range thirty() {
 				r.Call(client, 1)
 			}
-			r.Clock.Pass(time.Hour)
+			r.Clock.Advance(time.Hour)
 			if hour%6 == 5 {
 				r.Flush(t)
 			}
@@ -243,7 +244,7 @@ func TestPredictionOfHoursWithoutCounts(t *testing.T) {
 // moved. Clients that only get errors are told apart: they lose no quote.
 func TestPastAndNextWindow(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		at := recorded.At(recorded.Noon.Truncate(time.Hour))
+		at := clock.At(recorded.Noon.Truncate(time.Hour))
 		r := recorded.Begin(t, cfg, at)
 		r.Age(t, 60)
 		past := plan(t, at.Now(), at.Now().Add(time.Hour), 1, "")
@@ -299,12 +300,12 @@ func TestPastAndNextWindow(t *testing.T) {
 // One window, one figure: the prediction, the filter of the list and each
 // client's own answer agree, also after an exemption was added to the plan.
 func TestOneAnswerToWhomAWindowHits(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon))
 	for i := range 60 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 	}
 	r.Report(t) // writes
-	r.Clock.Pass(time.Hour)
+	r.Clock.Advance(time.Hour)
 	for i := 40; i < 60; i++ {
 		r.On("v3", fmt.Sprintf("origin https://wallet-%d.example", i)) // they have moved
 	}
@@ -343,7 +344,7 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 // holds it, it would.
 func TestSimulateAfterTheSunset(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Call("origin https://a.example", 3)
 		day := 24 * time.Hour
 		p := plan(t, recorded.Noon.Add(-32*day), recorded.Noon.Add(-31*day), 1, "")

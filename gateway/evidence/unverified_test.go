@@ -16,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 var byWords = lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 21}
@@ -34,7 +35,7 @@ func registered(id integrator.ID) func(context.Context, string) (bool, error) {
 // vouches for, and neither do invented integrators; they are bounded together.
 func TestUnverifiedAreBounded(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		partner := integrator.ID{31: 7}
 		r.Registered = registered(partner)
 		r.Age(t, 30)
@@ -81,7 +82,7 @@ func TestUnverifiedAreBounded(t *testing.T) {
 // Where no registry answers, every integrator counts, and the evidence says so. What is
 // known is not asked again.
 func TestRegistriesThatDoNotAnswer(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon))
 	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 7}})
 	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 8}})
 	r.Flush(t)
@@ -104,7 +105,7 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 		{errors.New("no endpoint"), 22 * time.Hour, 1, 0, 4, 2},
 	} {
 		answer = step.answer
-		r.Clock.Pass(step.pass)
+		r.Clock.Advance(step.pass)
 		gate.Days = 2
 		if e := r.Gate(t, "v1", gate); e.Registered != step.registered || e.Unasked != step.unasked || asked != step.asked || e.Names != step.names {
 			t.Errorf("after %s: got %+v, asked %d times, want %+v", step.pass, e, asked, step)
@@ -116,7 +117,7 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 // refuses it. One that was served once does, and so does one that was never seen before.
 func TestErrorsAreNotUse(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Age(t, 30)
 		r.Errs("origin https://broken.example", 9)
 		r.Errs("origin https://sometimes.example", 1)
@@ -137,7 +138,7 @@ func TestErrorsAreNotUse(t *testing.T) {
 // calls. A call without its key since then is unverified; one with it says otherwise.
 func TestMarkedClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		harbour := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Unix() / store.Day), Why: "they wrote so"}}
 		r.Known = func(name string) (caller.Client, bool) {
 			if name == "client Harbour" {
@@ -180,7 +181,7 @@ func TestMarkedClients(t *testing.T) {
 // else can hold the gate, not even under their names.
 func TestProvenClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Age(t, 30)
 		acme, bold := &caller.Client{Name: "Acme"}, &caller.Client{Name: "Bold"}
 		for range 3 {
@@ -203,7 +204,7 @@ func TestProvenClients(t *testing.T) {
 // The earliest moment is the first at which a gate with these counts does not hold.
 func TestEarliestMoment(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(recorded.Noon.Add(20*time.Minute)))
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon.Add(20*time.Minute)))
 		r.Age(t, 30)
 		for i := range 9 {
 			r.Call(fmt.Sprintf("origin https://a-%d.example", i), 10*(9-i))
@@ -220,14 +221,14 @@ func TestEarliestMoment(t *testing.T) {
 				t.Errorf("%s: got %+v, want a moment to come", name, first)
 				continue
 			}
-			r.Clock.Pass(first.Earliest.Sub(began) - time.Second)
+			r.Clock.Advance(first.Earliest.Sub(began) - time.Second)
 			before := r.Gate(t, "v1", gate)
-			r.Clock.Pass(time.Second)
+			r.Clock.Advance(time.Second)
 			after := r.Gate(t, "v1", gate)
 			if !gate.Exceeds(before) || gate.Exceeds(after) || !after.Earliest.IsZero() {
 				t.Errorf("%s: a second before %s got %+v, then %+v; want it to hold until then", name, first.Earliest, before, after)
 			}
-			r.Clock.Pass(began.Sub(r.Clock.Now()))
+			r.Clock.Advance(began.Sub(r.Clock.Now()))
 		}
 	})
 }

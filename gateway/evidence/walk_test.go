@@ -13,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 // retirement is a recorder and the plan that looks at it.
@@ -21,7 +22,7 @@ type retirement struct {
 	keeper *lifecycle.Keeper
 }
 
-func retire(t *testing.T, cfg store.Config, at *recorded.Clock, plan string) *retirement {
+func retire(t *testing.T, cfg store.Config, at *clock.Clock, plan string) *retirement {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.json")
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
@@ -41,7 +42,7 @@ func retire(t *testing.T, cfg store.Config, at *recorded.Clock, plan string) *re
 func (w *retirement) live(t *testing.T, n int, clients ...string) {
 	t.Helper()
 	for range n / 4 {
-		w.Clock.Pass(4 * time.Hour)
+		w.Clock.Advance(4 * time.Hour)
 		w.keeper.Poll()
 		for _, client := range clients {
 			e := event.Event{Time: w.Clock.Now(), Version: "v1", Client: client, Pair: recorded.Pair}
@@ -79,7 +80,7 @@ func (w *retirement) stage() lifecycle.Stage { return w.v1().Stage }
 // has decided survives a restart and retries.
 func TestWalkOut(t *testing.T) {
 	test := func(t *testing.T, cfg store.Config) {
-		at := recorded.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
+		at := clock.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
 		plan := `{"versions": {"v1": {"deprecated": "2027-01-01T00:00:00Z", "sunset": "2027-02-15T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m",
 			"brownouts": [{"from": "2027-02-09T00:00:00Z", "to": "2027-02-13T00:00:00Z", "share": 1}],
 			"gate": {"maxClients": 1, "maxCallsPerDay": 30, "days": 5}}}}`

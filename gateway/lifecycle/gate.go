@@ -1,10 +1,9 @@
 package lifecycle
 
 import (
-	"context"
+	"cmp"
 	"fmt"
 	"log/slog"
-	"maps"
 	"strings"
 	"time"
 
@@ -12,35 +11,29 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// Counts is what a gate looks at. Instances that share it agree.
+// Counts is what a gate looks at. Instances that share it agree. Each question has a time
+// limit of its own.
 type Counts interface {
-	// Evidence is the use of a version within the last days of a gate, by what the gate
-	// counts. Once the sunset has come, every instance that is alive must have written
-	// since, or the evidence says what is missing.
+	// Evidence is the use of a version within the days of a gate. Once the sunset has come,
+	// it is complete only if every instance that is alive has written since.
 	Evidence(version string, gate Gate, sunset time.Time) (Evidence, error)
-	// Released returns when the gate of a version let a sunset pass, and the zero time
-	// if it has not. The entry is that of the schedule (Schedule.Entry).
+	// Released returns when the gate of a Schedule.Entry let a sunset pass; zero: not yet.
 	Released(version string, sunset time.Time, entry string) (time.Time, error)
 }
 
 // Usage knows how much a version is used, and remembers what was decided by it.
 type Usage interface {
 	Counts
-	// Release records that the gate of a version lets a sunset pass, or says why it
-	// must not.
+	// Release records that the gate lets a sunset pass, or says why it must not.
 	Release(version string, sunset time.Time, entry string) error
 	// Follow records the hash of the plan in force and which versions are in it.
 	Follow(hash string, planned []string)
 }
 
-// Evidence is the use of a version within some days: of calls that were served and
-// of calls that a brownout refused. Without the latter, a long brownout would look
-// like a version that nobody needs.
-//
-// Which clients count, the gate says: all of them, the known and registered ones if it
-// has bounds for unverified clients, or the proven ones with CountProven. All others are
-// unverified. A client marked as moved counts neither as a client nor by its calls, until
-// a proven call; a call that merely claims its name counts as unverified.
+// Evidence is the use of a version within some days: calls that were served, and calls that
+// a brownout refused, without which a long brownout would empty the gate. Clients that do
+// not count by the rule of the gate are unverified. One marked as moved does not count, nor
+// do its calls, until a proven call; a call that merely claims its name is unverified.
 type Evidence struct {
 	Clients int    `json:"clients"` // distinct ones that count, in all these days
 	Calls   int    `json:"calls"`   // theirs, on the busiest day
@@ -59,8 +52,7 @@ type Evidence struct {
 
 	Earliest time.Time `json:"earliest,omitzero"` // when these numbers let the sunset pass if nobody calls any more
 
-	// Clients of the last 90 days that have not moved and did not call within these
-	// days, at most 10, and how many there are.
+	// Clients of the last 90 days that neither moved nor called within these days: the first ten, and how many.
 	Waiting      []string `json:"waiting,omitempty"`
 	WaitingCount int      `json:"waitingCount,omitempty"`
 }
@@ -72,19 +64,14 @@ type GateReading struct {
 	Holds     bool   `json:"holds"`             // a sunset would not take effect now
 	Unknown   bool   `json:"unknown,omitempty"` // the counts, or whether it let the sunset pass, cannot be read
 	Why       string `json:"why,omitempty"`     // why it holds
-	// Released is when it let the sunset pass, which is final; the sunset, if only the
-	// plan says so.
+	// When it let the sunset pass, which is final; the sunset, if only the plan says so.
 	Released time.Time `json:"released,omitzero"`
+
+	unknownSince time.Time
 }
 
-func unknown(why string) GateReading { return GateReading{Holds: true, Unknown: true, Why: why} }
-
-var unread = unknown("the counts have not been read yet")
-
 const (
-	gateLimit    = 2 * time.Second // that a poll waits for the gates
-	inspectLimit = time.Minute     // and a command
-	clockSkew    = time.Minute     // that two clocks may differ
+	clockSkew = time.Minute // that two clocks may differ
 
 	// The pause between readings is this many times the duration of the last one, so that
 	// a large database is not read all the time, but never longer than maxGatePause.
@@ -95,193 +82,148 @@ const (
 // decision is what a gate decides once and for all: about an entry of a plan.
 type decision struct{ version, entry string }
 
-// gates reads the gates of plans. It remembers every release that it has seen, whatever
-// the counts say later, with the evidence of that time: nothing is counted afterwards.
+// gates reads the gates of plans. A release that it has seen is final, whatever the counts
+// say later, and keeps the evidence of that time.
 type gates struct {
 	counts   Counts
 	now      func() time.Time
 	log      *slog.Logger
-	limit    time.Duration
-	readings map[decision]*reading
-	released map[decision]GateReading
+	readings map[decision]GateReading
 	void     map[decision]time.Time // releases that a wrong clock made
+	began    time.Time              // the last round of readings
+	pause    time.Duration          // until the next
 }
 
-// reading is the last reading of a gate, and the one under way.
-type reading struct {
-	last    GateReading
-	began   time.Time // the one under way or, if none is, the last
-	running bool
-
-	done chan struct{} // closed when the fields below are set
-	next GateReading
-	took time.Duration
-}
-
-// rests reports whether it is too early for another reading.
-func (r *reading) rests(now time.Time) bool {
-	since := now.Sub(r.began) // negative if the clock was set back
-	return since >= 0 && since < min(gatePause*r.took, maxGatePause)
-}
-
-// wait takes the reading under way as the last one, if it ends in time.
-func (r *reading) wait(ctx context.Context) {
-	select {
-	case <-r.done:
-		r.last = r.next
-		r.running = false
-	case <-ctx.Done():
+func newGates(counts Counts, now func() time.Time, log *slog.Logger) gates {
+	return gates{
+		counts: counts, now: now, log: log, readings: map[decision]GateReading{}, void: map[decision]time.Time{},
 	}
 }
 
-// read reads the gates of a plan, all at once, afresh if it must not be what was read a
-// while ago. It waits for them only a short while: a gate whose reading takes longer has
-// the reading it had before. With a usage, a gate that does not hold lets a sunset that
-// has come pass.
+// ReadGates reads the gates of a plan at a time, by version. No sunset passes because of it.
+func ReadGates(p *Plan, counts Counts, at time.Time) map[string]*GateReading {
+	g := newGates(counts, func() time.Time { return at }, slog.New(slog.DiscardHandler))
+	return g.read(p, nil, true)
+}
+
+// read reads the gates of a plan that are not decided, unless that was done a moment ago
+// and need not be done afresh. With a usage, a gate that does not hold lets a sunset that
+// has come pass. It waits for the counts, so no request may wait for it.
 func (g *gates) read(p *Plan, usage Usage, afresh bool) map[string]*GateReading {
-	ctx, cancel := context.WithTimeout(context.Background(), g.limit)
-	defer cancel()
 	now := g.now()
+	since := now.Sub(g.began) // negative if the clock was set back
+	due := afresh || since < 0 || since >= g.pause
 	found := map[string]*GateReading{}
-	wanted := map[decision]*reading{}
 	for name, s := range p.Versions {
 		if s.Gate == nil {
 			continue
 		}
 		about := decision{name, s.Entry()}
-		_, released := g.released[about]
-		if released || s.Gate.Confirmed && s.ended(now) { // the counts cannot change it
-			found[name] = g.remember(about, s, GateReading{}, now)
-			continue
-		}
-		r := g.readings[about]
-		if r == nil {
-			r = &reading{last: unread, next: unread}
+		r, read := g.readings[about]
+		switch {
+		case s.passed(r.Released, now):
+		case s.Gate.Confirmed && s.ended(now):
+			r = GateReading{Evidence: r.Evidence, Released: s.Sunset}
+		case due || !read: // due, too, if a clock that was ahead made a release
+			r = g.readGate(about, s, usage, r, now)
 			g.readings[about] = r
 		}
-		if !r.running && (afresh || !r.rests(now)) {
-			g.begin(r, about, s, usage, now)
-		}
-		wanted[about] = r
+		r.Gate = *s.Gate
+		found[name] = &r
 	}
-	for about, r := range wanted {
-		r.wait(ctx)
-		found[about.version] = g.remember(about, p.Versions[about.version], r.last, now)
+	if due {
+		g.began = now
+		g.pause = min(gatePause*g.now().Sub(now), maxGatePause)
 	}
 	return found
 }
 
-// begin starts to read a gate.
-func (g *gates) begin(r *reading, about decision, s *Schedule, usage Usage, now time.Time) {
-	last := r.last.Evidence
-	void := g.void[about]
-	done := make(chan struct{})
-	r.began = now
-	r.running = true
-	r.done = done
-	safego.Go(g.log, "reading a gate", func() {
-		defer close(done)
-		r.next = g.readGate(about, s, usage, last, void, now)
-		r.took = g.now().Sub(now)
+// passed reports whether a gate was released, after its sunset: a clock that jumped ahead
+// and back has made any other release.
+func (s *Schedule) passed(released, now time.Time) bool {
+	return !released.IsZero() && s.ended(now) && !released.After(now.Add(clockSkew))
+}
+
+// readGate reads a gate. If that fails, or panics, the gate holds.
+func (g *gates) readGate(about decision, s *Schedule, usage Usage, last GateReading, now time.Time) (r GateReading) {
+	err := safego.Try(g.log, "reading a gate", func() (err error) {
+		r, err = g.decide(about, s, usage, last.Evidence, now)
+		return err
 	})
-}
-
-// forget drops the readings of gates that are in no plan any more.
-func (g *gates) forget(p *Plan) {
-	maps.DeleteFunc(g.readings, func(about decision, _ *reading) bool {
-		s := p.Versions[about.version]
-		return s == nil || s.Gate == nil || s.Entry() != about.entry
-	})
-}
-
-// remember completes a reading with what is known to be decided. A release is one
-// only after its sunset: a clock that jumped ahead and back has made any other.
-func (g *gates) remember(about decision, s *Schedule, r GateReading, now time.Time) *GateReading {
-	was, known := g.released[about]
-	if !known {
-		was = r
-	}
-	switch at := was.Released; {
-	case !at.IsZero() && (!s.ended(now) || at.After(now.Add(clockSkew))):
-		if g.void[about].IsZero() {
-			g.log.Error("a gate was released at a time in the future, which is ignored: a clock was wrong",
-				"version", about.version, "released", at, "now", now.UTC())
-		}
-		g.void[about] = at
-		delete(g.released, about)
-		r = unread
-	case !at.IsZero():
-		g.released[about] = was
-		r = was
-	case s.Gate.Confirmed && s.ended(now):
-		r = GateReading{Evidence: r.Evidence, Released: s.Sunset}
-	}
-	r.Gate = *s.Gate
-	return &r
-}
-
-// readGate reads a gate, and releases a sunset that has come unless the gate holds. A
-// release that cannot be recorded would not be final, so the gate holds.
-func (g *gates) readGate(
-	about decision, s *Schedule, usage Usage, last *Evidence, void, now time.Time,
-) GateReading {
-	released, err := g.counts.Released(about.version, s.Sunset, about.entry)
 	if err != nil {
-		return unknown("the counts cannot be read: " + err.Error())
-	}
-	if !released.IsZero() && !released.Equal(void) {
-		return GateReading{Evidence: last, Released: released} // another instance let it pass, by the same counts
-	}
-	evidence, err := g.counts.Evidence(about.version, *s.Gate, s.Sunset)
-	if err != nil {
-		return unknown("the counts cannot be read: " + err.Error())
-	}
-	r := s.Gate.Read(evidence)
-	if !r.Holds && usage != nil && s.ended(now) {
-		if err := usage.Release(about.version, s.Sunset, about.entry); err != nil {
-			r.Why = "the release of the gate cannot be recorded: " + err.Error()
-			r.Holds = true
-		} else {
-			r.Released = now.UTC().Truncate(time.Second)
+		return GateReading{
+			Holds: true, Unknown: true, unknownSince: cmp.Or(last.unknownSince, now),
+			Why: "the counts cannot be read: " + err.Error(),
 		}
 	}
 	return r
 }
 
+// decide reads the counts, and releases a sunset that has come unless the gate holds. A
+// release that cannot be recorded would not be final, so the gate holds.
+func (g *gates) decide(
+	about decision, s *Schedule, usage Usage, last *Evidence, now time.Time,
+) (r GateReading, err error) {
+	released, err := g.counts.Released(about.version, s.Sunset, about.entry)
+	if err != nil {
+		return r, err
+	}
+	if !released.IsZero() && !released.Equal(g.void[about]) {
+		if s.passed(released, now) { // another instance let it pass, by the same counts
+			return GateReading{Evidence: last, Released: released}, nil
+		}
+		g.log.Error("a gate was released at a time in the future, which is ignored: a clock was wrong",
+			"version", about.version, "released", released, "now", now.UTC())
+		g.void[about] = released
+	}
+	evidence, err := g.counts.Evidence(about.version, *s.Gate, s.Sunset)
+	if err != nil {
+		return r, err
+	}
+	r = s.Gate.Read(evidence)
+	if r.Holds || usage == nil || !s.ended(now) {
+		return r, nil
+	}
+	if err := usage.Release(about.version, s.Sunset, about.entry); err != nil {
+		r.Why = "the release of the gate cannot be recorded: " + err.Error()
+		r.Holds = true
+		return r, nil
+	}
+	r.Released = now.UTC().Truncate(time.Second)
+	return r, nil
+}
+
 // Read compares a gate with the evidence.
 func (g *Gate) Read(e Evidence) GateReading {
 	r := GateReading{Gate: *g, Evidence: &e}
+	_, over := g.compare(e)
 	switch {
-	case r.Exceeds(e):
-		r.Why = strings.Join(r.over(e), ", ")
-	case r.Missing != "":
-		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", humanize.Count(r.Days, "day", "days"), r.Missing)
+	case len(over) > 0:
+		r.Why = strings.Join(over, ", ")
+	case e.Missing != "":
+		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", humanize.Count(g.Days, "day", "days"), e.Missing)
 	}
 	r.Holds = r.Why != ""
 	return r
 }
 
 // Exceeds reports whether the use of a version is more than the gate lets pass.
-func (g *Gate) Exceeds(e Evidence) bool { return len(g.over(e)) > 0 }
+func (g *Gate) Exceeds(e Evidence) bool {
+	_, over := g.compare(e)
+	return len(over) > 0
+}
 
-// over says which limits the use of a version exceeds: "12 clients in 7 days (limit 5)".
-func (g *Gate) over(e Evidence) (all []string) {
-	for _, c := range g.compare(e) {
-		if c.over {
-			all = append(all, c.text)
+// compare compares the use of a version with every limit of the gate:
+// "12 clients in 7 days (limit 5)".
+func (g *Gate) compare(e Evidence) (within, over []string) {
+	add := func(exceeds bool, number, limit string) {
+		text := number + " (limit " + limit + ")"
+		if exceeds {
+			over = append(over, text)
+		} else {
+			within = append(within, text)
 		}
 	}
-	return all
-}
-
-// comparison is a number beside its limit.
-type comparison struct {
-	text string
-	over bool
-}
-
-// compare compares the use of a version with every limit of the gate.
-func (g *Gate) compare(e Evidence) []comparison {
 	who := ""
 	switch {
 	case g.Count == CountProven:
@@ -290,29 +232,19 @@ func (g *Gate) compare(e Evidence) []comparison {
 		who = "known or registered "
 	}
 	clients := humanize.Count(e.Clients, who+"client", who+"clients") + " in " + humanize.Count(g.Days, "day", "days")
-	if e.Unasked > 0 && !g.CountsUnverified() {
-		clients += fmt.Sprintf(", %s with no registry to ask,", humanize.Number(e.Unasked))
-	}
+	add(e.Clients > g.MaxClients, clients, humanize.Number(g.MaxClients))
 	calls := humanize.Count(e.Calls, "call", "calls") + " on the busiest day"
-	all := []comparison{
-		{fmt.Sprintf("%s (limit %s)", clients, humanize.Number(g.MaxClients)), e.Clients > g.MaxClients},
-		{fmt.Sprintf("%s (limit %s)", calls, humanize.Number(g.MaxCallsPerDay)), e.Calls > g.MaxCallsPerDay},
+	add(e.Calls > g.MaxCallsPerDay, calls, humanize.Number(g.MaxCallsPerDay))
+	if limits := g.Unverified; limits != (UnverifiedLimits{}) {
+		calls = humanize.Count(e.UnverifiedCalls, "unverified call", "unverified calls") + " on the busiest day"
+		add(e.UnverifiedCalls > limits.MaxCallsPerDay, calls, humanize.Number(limits.MaxCallsPerDay))
+		share := humanize.Percent(e.UnverifiedShare) + " of all calls from unverified clients"
+		add(e.UnverifiedShare > limits.MaxShare, share, humanize.Percent(limits.MaxShare))
 	}
-	if g.Unverified == (UnverifiedLimits{}) {
-		return all
-	}
-	limits := g.Unverified
-	calls = humanize.Count(e.UnverifiedCalls, "unverified call", "unverified calls") + " on the busiest day"
-	share := humanize.Percent(e.UnverifiedShare) + " of all calls from unverified clients"
-	byCalls := fmt.Sprintf("%s (limit %s)", calls, humanize.Number(limits.MaxCallsPerDay))
-	byShare := fmt.Sprintf("%s (limit %s)", share, humanize.Percent(limits.MaxShare))
-	return append(all,
-		comparison{byCalls, e.UnverifiedCalls > limits.MaxCallsPerDay},
-		comparison{byShare, e.UnverifiedShare > limits.MaxShare},
-	)
+	return within, over
 }
 
-// risk is that of a gate which has not let its sunset pass.
+// risk is what a gate that is not released cannot know, as its plan is written.
 func (v *version) risk() string {
 	if v.gate == nil || !v.gate.Released.IsZero() {
 		return ""
@@ -320,18 +252,15 @@ func (v *version) risk() string {
 	return v.gate.risk()
 }
 
-// risk is what a gate cannot know, as its plan is written. It is empty if nothing is
-// open.
 func (g *Gate) risk() string {
-	if g == nil || g.Instances > 0 || g.Confirmed {
+	if g.Instances > 0 || g.Confirmed {
 		return ""
 	}
 	return `the gate does not say how many instances there are, so one that cannot write its counts is not missed; ` +
 		`add "instances" to the gate`
 }
 
-// warning is what an operator should do about a gate, going by the counts. It is
-// empty if nothing is to be done.
+// warning is what an operator should do about a gate, going by the counts.
 func (v *version) warning(now time.Time) string {
 	r := v.gate
 	switch {
@@ -342,13 +271,97 @@ func (v *version) warning(now time.Time) string {
 		return `the gate has let the sunset pass: write "released": true into it, ` +
 			"so that a restart without the database does not bring the version back"
 	case r.Released.IsZero() && !r.Holds && r.WaitingCount > 0:
-		names := strings.Join(r.Waiting, ", ")
-		if more := r.WaitingCount - len(r.Waiting); more > 0 {
-			names += fmt.Sprintf(" and %s more", humanize.Number(more))
-		}
-		return fmt.Sprintf("%s of the last 90 days did not call within the gate's %s and did not move: %s; "+
-			"a gate with more days waits for them",
-			humanize.Count(r.WaitingCount, "client", "clients"), humanize.Count(r.Days, "day", "days"), names)
+		clients := humanize.Count(r.WaitingCount, "client", "clients")
+		days := humanize.Count(r.Days, "day", "days")
+		return fmt.Sprintf("%s of the last 90 days did not call within the gate's %s and did not move, "+
+			"for example %s; a gate with more days waits for them", clients, days, strings.Join(r.Waiting, ", "))
 	}
 	return ""
+}
+
+// Verdict says whether a version can be retired, and when. Pages, JSON, report and
+// commands have it from here.
+type Verdict struct {
+	Says      string    `json:"says"`               // "v2 cannot be retired yet: 12 clients in 7 days (limit 5)"
+	Blocked   bool      `json:"blocked"`            // the sunset would not take effect now
+	Late      bool      `json:"late,omitempty"`     // nor on its date, as far as can be told
+	Earliest  time.Time `json:"earliest,omitzero"`  // when the version can go; zero: not known, gone, or no sunset
+	QuietFrom time.Time `json:"quietFrom,omitzero"` // a day: from then on use must be within the limits; zero: it is
+	When      string    `json:"when,omitempty"`     // the two dates as a sentence
+}
+
+// Verdict judges a version by its schedule and a reading of its gate, which is nil if it
+// has none. A nil schedule has no verdict.
+func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Verdict {
+	switch {
+	case s == nil:
+		return nil
+	case s.Stage(now, gate == nil || !gate.Released.IsZero()) == Retired:
+		return &Verdict{Says: version + " is retired"}
+	case s.Sunset.IsZero():
+		return &Verdict{Says: version + " has no sunset date"}
+	case s.Gate == nil:
+		says := fmt.Sprintf("%s will be retired on %s, whoever still calls it", version, humanize.Date(s.Sunset))
+		return &Verdict{Says: says, Earliest: s.Sunset, When: "Its plan has no gate."}
+	case gate.Unknown || gate.Evidence == nil:
+		says := fmt.Sprintf("It is not known whether %s can be retired: %s", version, gate.Why)
+		return &Verdict{Says: says, Blocked: true, Late: true, When: "The earliest date is not known."}
+	}
+	v := &Verdict{Blocked: gate.Holds}
+	within, over := gate.compare(*gate.Evidence)
+	exceeds := len(over) > 0
+	switch {
+	case gate.Holds && gate.Missing != "" && !exceeds: // gate.Why would list every gap
+		v.Says = fmt.Sprintf("%s cannot be retired yet: the counts of %s are incomplete", version,
+			humanize.Count(gate.Days, "day", "days"))
+	case gate.Holds:
+		v.Says = fmt.Sprintf("%s cannot be retired yet: %s", version, gate.Why)
+	default:
+		reasons := strings.Join(within, ", ")
+		v.Says = fmt.Sprintf("%s can be retired on %s: %s", version, humanize.Date(s.Sunset), reasons)
+	}
+	v.foresee(s, gate, exceeds, now)
+	v.Late = v.Blocked && (v.Earliest.IsZero() || v.Earliest.After(s.Sunset) || s.ended(now))
+	return v
+}
+
+// foresee says when a gate can let the sunset pass at the earliest: on the sunset, or when
+// those that call too much today are no longer within its days.
+func (v *Verdict) foresee(s *Schedule, gate *GateReading, exceeds bool, now time.Time) {
+	switch {
+	case exceeds && gate.Evidence.Earliest.IsZero():
+		v.When = "The earliest date is not known: it depends on the calls to other versions."
+		return
+	case !exceeds && gate.Holds && s.ended(now):
+		v.When = "The earliest date is not known: the counts must be complete first."
+		return
+	}
+	v.Earliest = s.Sunset
+	if gate.Evidence.Earliest.After(s.Sunset) {
+		v.Earliest = gate.Evidence.Earliest
+	}
+	quiet := v.Earliest.Truncate(day).Add(-time.Duration(gate.Days) * day) // the first day that the gate then counts
+	date := humanize.Date(v.Earliest)
+	late := ""
+	if v.Earliest.After(s.Sunset) {
+		late = ", after the sunset on " + humanize.Date(s.Sunset)
+	}
+	switch {
+	case quiet.After(now):
+		v.QuietFrom = quiet
+		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from %s.", date, late, humanize.Date(quiet))
+	case exceeds:
+		v.QuietFrom = now.UTC().Truncate(day)
+		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from now on.", date, late)
+	default:
+		v.When = fmt.Sprintf("Earliest %s.", date)
+	}
+}
+
+// Summary is the verdict and its dates. It is empty without a verdict.
+func (v *Verdict) Summary() string {
+	if v == nil {
+		return ""
+	}
+	return strings.TrimSpace(v.Says + ". " + v.When)
 }

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,19 +41,14 @@ type Keeper struct {
 	options Options
 	inForce atomic.Pointer[planInForce]
 
-	mu      sync.Mutex // guards the fields below: one poll at a time
-	current planInForce
-	watch   jsonfile.Watch[planInForce]
-	gates   gates
-	stages  map[string]Stage     // as last logged
-	said    map[string]time.Time // when the log last said something
-	unknown []string             // exempt clients that are not known, as last logged
-
-	unreadable map[string]time.Time // since when the gate of a version cannot be read
+	mu     sync.Mutex // guards the fields below: one poll at a time
+	watch  jsonfile.Watch[planInForce]
+	gates  gates
+	stages map[string]Stage     // as last logged
+	said   map[string]time.Time // when the log last said something
 }
 
-// planInForce is a plan and a recent reading of its gates. Every poll replaces
-// it.
+// planInForce is a plan and a recent reading of its gates. Every poll replaces it.
 type planInForce struct {
 	plan     *Plan
 	hash     string // of the text of its file; empty without a file
@@ -62,49 +57,38 @@ type planInForce struct {
 }
 
 // New reads the plan. If it is bad, the error lists all its faults.
-func New(o Options) (*Keeper, error) {
-	k, first, err := newKeeper(o, o.Usage)
-	if err == nil {
-		k.enforce(first, true)
-	}
-	return k, err
-}
+func New(o Options) (*Keeper, error) { return start(o, o.Usage) }
 
 // Inspect describes a plan as a Keeper would, without putting it in force: no gate
 // lets a sunset pass because of it. Without a file every version is active.
 func Inspect(file string, versions []string, counts Counts, now time.Time) (Snapshot, error) {
-	k, plan, err := newKeeper(Options{
+	k, err := start(Options{
 		File: file, Versions: versions, Now: func() time.Time { return now }, Log: slog.New(slog.DiscardHandler),
 	}, counts)
 	if err != nil {
 		return Snapshot{}, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
-	k.gates.limit = inspectLimit
-	plan.versions = versionsOf(plan.plan, k.gates.read(plan.plan, nil, true))
-	k.inForce.Store(&plan)
 	return k.Snapshot(), nil
 }
 
-func newKeeper(o Options, counts Counts) (k *Keeper, first planInForce, err error) {
+func start(o Options, counts Counts) (k *Keeper, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	k = &Keeper{options: o, stages: map[string]Stage{}, said: map[string]time.Time{}}
-	k.unreadable = map[string]time.Time{}
-	k.gates = gates{
-		counts: counts, now: o.Now, log: o.Log, limit: gateLimit,
-		readings: map[decision]*reading{}, released: map[decision]GateReading{}, void: map[decision]time.Time{},
-	}
+	k.gates = newGates(counts, o.Now, o.Log)
 	k.watch = jsonfile.Watch[planInForce]{
 		Path: o.File, Size: jsonfile.MaxSize, What: "lifecycle plan",
 		Parse: k.parse, Use: k.use, Log: o.Log, Now: o.Now,
 	}
-	if o.File == "" {
-		none := &Plan{Versions: map[string]*Schedule{}, served: o.Versions}
-		return k, planInForce{plan: none, loadedAt: o.Now().UTC()}, nil
+	first := planInForce{plan: &Plan{Versions: map[string]*Schedule{}, served: o.Versions}, loadedAt: o.Now().UTC()}
+	if o.File != "" {
+		first, err = k.watch.Start()
 	}
-	first, err = k.watch.Start()
-	return k, first, err
+	if err == nil {
+		k.enforce(first, true)
+	}
+	return k, err
 }
 
 func (k *Keeper) parse(data []byte) (planInForce, error) {
@@ -133,12 +117,14 @@ func (k *Keeper) Reload() { k.poll(true) }
 func (k *Keeper) poll(onDemand bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	before := k.inForce.Load()
 	k.watch.Poll(onDemand)
-	changed := k.current.hash != k.inForce.Load().hash
-	k.enforce(k.current, onDemand || changed)
+	if k.inForce.Load() == before {
+		k.enforce(*before, onDemand)
+	}
 }
 
-// use takes a changed plan, unless it is abrupt.
+// use puts a changed plan in force, unless it is abrupt.
 func (k *Keeper) use(next planInForce) error {
 	before := k.inForce.Load()
 	if err := k.abrupt(before, next.plan); err != nil {
@@ -146,7 +132,7 @@ func (k *Keeper) use(next planInForce) error {
 	}
 	k.options.Log.Info("lifecycle plan in force", "file", k.options.File, "planned", next.plan.planned(),
 		"from", before.hash, "to", next.hash, "changed", differences(before.plan, next.plan, k.options.Versions))
-	k.current = next
+	k.enforce(next, true)
 	return nil
 }
 
@@ -205,86 +191,65 @@ func differences(before, after *Plan, versions []string) (changed []string) {
 // enforce puts a plan in force, with the latest readings of its gates.
 func (k *Keeper) enforce(c planInForce, afresh bool) {
 	now := k.options.Now()
-	k.options.Usage.Follow(c.hash, c.plan.planned()) // first: a gate releases only if all instances follow its plan
+	if k.options.Usage != nil { // first: a gate releases only if all instances follow its plan
+		k.options.Usage.Follow(c.hash, c.plan.planned())
+	}
 	c.versions = versionsOf(c.plan, k.gates.read(c.plan, k.options.Usage, afresh))
-	k.gates.forget(c.plan)
-	k.current = c
 	k.inForce.Store(&c)
 	for _, v := range c.versions {
-		k.logStage(v, now)
+		k.log(v, now)
 	}
 	k.logUnknown(c.plan)
 }
 
-// logUnknown warns of exempt clients whose names are not known, and so exempt
-// nobody, each time these change.
+// logUnknown warns of exempt clients whose names are not known, and so exempt nobody.
 func (k *Keeper) logUnknown(p *Plan) {
 	var unknown []string
 	for _, s := range p.Versions {
 		for _, e := range s.Exempt {
 			name := e.Client()
-			known := name == "" || k.options.Known != nil && k.options.Known(name)
-			if !known && !slices.Contains(unknown, name) {
+			if name != "" && (k.options.Known == nil || !k.options.Known(name)) {
 				unknown = append(unknown, name)
 			}
 		}
 	}
-	slices.Sort(unknown)
-	if len(unknown) > 0 && !slices.Equal(unknown, k.unknown) {
-		k.options.Log.Warn("the plan exempts clients that CLIENTS_FILE does not have",
-			"file", k.options.File, "clients", unknown)
+	if len(unknown) == 0 {
+		return
 	}
-	k.unknown = unknown
+	slices.Sort(unknown)
+	k.sayEvery(remindEvery, strings.Join(unknown, "\n"), slog.LevelWarn,
+		"the plan exempts clients that CLIENTS_FILE does not have", "file", k.options.File,
+		"clients", slices.Compact(unknown))
 }
 
-// logStage logs a stage that has changed and, from time to time, that a gate holds
-// and what an operator should do.
-func (k *Keeper) logStage(v *version, now time.Time) {
+// log logs a stage that has changed and, from time to time, that a gate cannot be read or
+// holds a sunset back, and what an operator should do. A gate is not an error at once: a
+// database may be away for seconds, and instances write within some of a sunset.
+func (k *Keeper) log(v *version, now time.Time) {
 	stage := v.stage(now)
-	was, logged := k.stages[v.name]
-	switch {
-	case !logged && (stage == Retired || stage == BrowningOut):
-		k.options.Log.Warn("version stage: clients are refused from the start", "version", v.name, "stage", stage)
-	case !logged && stage != Active:
-		k.options.Log.Info("version stage", "version", v.name, "stage", stage)
-	case logged && stage != was:
-		k.options.Log.Warn("version stage changes", "version", v.name, "from", was, "to", stage)
+	if was := cmp.Or(k.stages[v.name], Active); stage != was {
+		k.options.Log.Warn("version stage", "version", v.name, "from", was, "to", stage)
 	}
 	k.stages[v.name] = stage
-	k.logGate(v, stage, now)
-	if risk := v.risk(); risk != "" {
-		k.sayEvery(remindEvery, v.name+" risks", slog.LevelWarn, "lifecycle plan: "+risk, "version", v.name)
-	}
-	if warning := v.warning(now); warning != "" {
-		about := v.name + " " + strconv.FormatBool(stage == Retired)
-		k.sayEvery(remindEvery, about, slog.LevelWarn, "lifecycle plan: "+warning, "version", v.name)
-	}
-}
-
-// logGate logs that a gate cannot be read, or holds a sunset back. Neither is an error at
-// once: a database may be away for seconds, and instances write within some of a sunset.
-func (k *Keeper) logGate(v *version, stage Stage, now time.Time) {
-	if v.gate == nil || !v.gate.Unknown {
-		delete(k.unreadable, v.name)
-	} else if k.unreadable[v.name].IsZero() {
-		k.unreadable[v.name] = now
-	}
-	if since, ok := k.unreadable[v.name]; ok {
-		if now.Sub(since) >= unreadableLimit {
-			k.sayEvery(holdsEvery, v.name+" is unreadable", slog.LevelError,
-				"the gate of a version cannot be read", "version", v.name, "why", v.gate.Why)
+	switch {
+	case v.gate == nil:
+		return
+	case v.gate.Unknown && now.Sub(v.gate.unknownSince) >= unreadableLimit:
+		k.sayEvery(holdsEvery, v.name+" unreadable", slog.LevelError, "the gate of a version cannot be read",
+			"version", v.name, "why", v.gate.Why)
+	case !v.gate.Unknown && stage == Held:
+		level, what := slog.LevelInfo, "the sunset of a version waits for its gate"
+		if now.Sub(v.schedule.Sunset) >= holdsLimit {
+			level, what = slog.LevelError, "the sunset of a version does not take effect: its gate holds"
 		}
-		return
+		k.sayEvery(holdsEvery, v.name+what, level, what, "version", v.name,
+			"sunset", v.schedule.Sunset, "why", v.gate.Why)
 	}
-	if stage != Held {
-		return
+	for about, text := range map[string]string{"risk": v.risk(), string(stage): v.warning(now)} {
+		if text != "" {
+			k.sayEvery(remindEvery, v.name+about, slog.LevelWarn, "lifecycle plan: "+text, "version", v.name)
+		}
 	}
-	level, what := slog.LevelInfo, "the sunset of a version waits for its gate"
-	if now.Sub(v.schedule.Sunset) >= holdsLimit {
-		level, what = slog.LevelError, "the sunset of a version does not take effect: its gate holds"
-	}
-	k.sayEvery(holdsEvery, v.name+" "+what, level, what, "version", v.name,
-		"sunset", v.schedule.Sunset, "why", cmp.Or(v.gate.Why, "its counts are being read"))
 }
 
 // sayEvery logs something, unless it was logged within the pause.

@@ -2,10 +2,7 @@
 // version is deprecated, when brownouts refuse some clients, and when it is retired. The
 // stage follows from the plan and the clock alone, so instances agree without talking to
 // each other. The exception is a gate, which delays a sunset while the version is still
-// in use. Once a gate has let a sunset pass, that is final.
-//
-// It only adds headers or refuses a request before any work is done. It never changes a
-// body, and no request waits for the counts.
+// in use, and then lets it pass for good. No request waits for the counts.
 package lifecycle
 
 import (
@@ -69,9 +66,8 @@ type Gate struct {
 // CountProven has a gate count only clients that prove who they are with a key.
 const CountProven = "proven"
 
-// UnverifiedLimits, "strangers" in a plan, bounds the clients that nobody vouches for:
-// those that the operator does not know, that have no key, and that no registry has as an
-// integrator. With it, only the others count as clients of the gate, and only their calls.
+// UnverifiedLimits, "strangers" in a plan, bounds the clients that are neither known to the
+// operator nor registered as integrators, and has the gate count only the others.
 type UnverifiedLimits struct {
 	MaxCallsPerDay int     `json:"maxCallsPerDay"`
 	MaxShare       float64 `json:"maxShare"` // of the calls to all versions within the days
@@ -90,8 +86,8 @@ const (
 	Retired     Stage = "retired"
 )
 
-// Stage returns the stage at a time. released matters only after a sunset with a
-// gate. A version without a plan has a nil schedule.
+// Stage returns the stage at a time. released matters only after a sunset with a gate. A
+// version without a plan has a nil schedule.
 func (s *Schedule) Stage(at time.Time, released bool) Stage {
 	switch {
 	case s == nil || at.Before(s.Deprecated):
@@ -113,8 +109,7 @@ func (s *Schedule) ended(at time.Time) bool { return !s.Sunset.IsZero() && !at.B
 func (s *Schedule) Gated() bool { return s.Gate != nil && !s.Gate.Confirmed }
 
 // Entry is a short hash of the sunset and the gate, which must not be nil. A release
-// counts for that entry alone: another sunset or gate asks again, while other changes of
-// the plan undo nothing. Whether the plan confirms the release makes no difference.
+// counts for that entry alone; other changes of the plan undo nothing.
 func (s *Schedule) Entry() string {
 	gate := *s.Gate
 	gate.Days = cmp.Or(gate.Days, defaultGateDays)
@@ -123,8 +118,7 @@ func (s *Schedule) Entry() string {
 	return Hash(fmt.Appendf(nil, "%s %s", s.Sunset.UTC().Format(time.RFC3339), text))
 }
 
-// NextBrownout returns the first window that has not ended: the current one, or
-// else the next. A nil schedule has none.
+// NextBrownout returns the current or else the next window. A nil schedule has none.
 func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 	if s != nil {
 		for _, b := range s.Brownouts {
@@ -136,8 +130,7 @@ func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 	return Brownout{}, false
 }
 
-// Subject is a client as a window sees it: one that calls now, or one that was
-// recorded.
+// Subject is a client as a window sees it: one that calls now, or one that was recorded.
 type Subject struct {
 	version string
 	caller  caller.Caller
@@ -156,12 +149,9 @@ func Recorded(name string, position float64, exempt bool) Subject {
 	return Subject{name: name, position: position, exempt: exempt}
 }
 
-// Hits reports whether a window refuses a client.
-//
-// Every version has one fixed order of clients, the same on every instance and
-// in every window. A share takes clients from the start of that order. So a
-// client is refused for a whole window or not at all, and a larger share refuses
-// the same clients as a smaller one, and more.
+// Hits reports whether a window refuses a client. Every version has one fixed order of
+// clients, and a share takes them from its start: a client is refused for a whole window
+// or not at all, and a larger share refuses the same clients, and more.
 func (s *Schedule) Hits(b Brownout, who Subject) bool {
 	if s.Exempts(who) {
 		return false
@@ -172,9 +162,8 @@ func (s *Schedule) Hits(b Brownout, who Subject) bool {
 	return who.position < b.Share
 }
 
-// Exempts reports whether the schedule spares a client in brownouts. Where the name
-// of a recorded client does not tell, it is what was so at its last call. A nil
-// schedule spares nobody.
+// Exempts reports whether the schedule spares a client in brownouts. Where the name of a
+// recorded client does not tell, its last call does. A nil schedule spares nobody.
 func (s *Schedule) Exempts(who Subject) bool {
 	return s != nil && slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool {
 		return who.name == "" && p.Matches(who.caller) || who.name != "" && p.MatchesRecorded(who.name, who.exempt)
@@ -185,6 +174,7 @@ const (
 	defaultGateDays = 7
 	maxGateDays     = 90
 	maxInstances    = 1000
+	maxLimit        = 1e15 // of clients and calls: more than there can be
 )
 
 func Read(path string, versions []string) (*Plan, error) {
@@ -204,13 +194,14 @@ func Parse(data []byte, versions []string) (*Plan, error) {
 		if !slices.Contains(versions, name) {
 			p.Add(at, "unknown version; this gateway serves %s", strings.Join(versions, ", "))
 		}
-		if s := plan.Versions[name]; s == nil {
+		s := plan.Versions[name]
+		if s == nil {
 			p.Add(at, "empty; leave the version out if it is active")
-		} else {
-			p.check(at, name, s)
+			continue
 		}
+		p.check(at, name, s)
+		p.successor(at, s, plan)
 	}
-	p.successors(plan)
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
@@ -225,35 +216,26 @@ type parser struct {
 // check reports what is wrong with a schedule, and completes it.
 func (p parser) check(at, name string, s *Schedule) {
 	p.time(at+".deprecated", &s.Deprecated)
-	p.checkLinks(at, name, s)
-	if !s.Sunset.IsZero() {
+	p.links(at, name, s)
+	switch {
+	case !s.Sunset.IsZero():
 		p.time(at+".sunset", &s.Sunset)
 		if s.Sunset.Before(s.Deprecated) {
 			p.Add(at+".sunset", "%s is before the version is deprecated, %s",
 				humanize.Timestamp(s.Sunset), humanize.Timestamp(s.Deprecated))
 		}
-	} else if !p.Has(at + ".sunset") {
-		if len(s.Brownouts) > 0 {
-			p.Add(at+".brownouts", "they prepare clients for a sunset, and there is none; give one")
-		}
-		if s.Gate != nil {
-			p.Add(at+".gate", "there is no sunset for it to hold; give one")
-		}
+	case len(s.Brownouts) > 0 || s.Gate != nil:
+		p.Add(at+".sunset", "missing; brownouts and a gate need one")
 	}
 	s.Brownouts = append([]Brownout{}, s.Brownouts...) // never null in JSON
 	s.Exempt = append([]caller.Pattern{}, s.Exempt...)
 	for i := range s.Brownouts {
-		p.brownout(fmt.Sprintf("%s.brownouts[%d]", at, i), s, &s.Brownouts[i])
+		p.brownout(at+".brownouts", s, i)
 	}
-	p.overlaps(at, s.Brownouts)
 	slices.SortFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
 	for i, pattern := range s.Exempt {
-		here := fmt.Sprintf("%s.exempt[%d]", at, i)
-		switch {
-		case pattern == caller.Pattern{}:
-			p.Add(here, "missing")
-		case slices.Contains(s.Exempt[:i], pattern):
-			p.Add(here, "repeats an earlier entry, %s", pattern)
+		if pattern == (caller.Pattern{}) {
+			p.Add(fmt.Sprintf("%s.exempt[%d]", at, i), "missing")
 		}
 	}
 	if s.Gate != nil {
@@ -263,44 +245,38 @@ func (p parser) check(at, name string, s *Schedule) {
 
 func (p parser) gate(at string, g *Gate) {
 	g.Days = cmp.Or(g.Days, defaultGateDays)
-	if g.MaxClients < 0 {
-		p.Add(at+".maxClients", "%d is not a whole number of 0 or more", g.MaxClients)
-	}
-	if g.MaxCallsPerDay < 0 {
-		p.Add(at+".maxCallsPerDay", "%d is not a whole number of 0 or more", g.MaxCallsPerDay)
-	}
-	if g.Days < 1 || g.Days > maxGateDays {
-		p.Add(at+".days", "%d is not a number of days from 1 to %d", g.Days, maxGateDays)
-	}
-	if g.Instances < 0 || g.Instances > maxInstances {
-		p.Add(at+".instances", "%d is not a number of instances from 1 to %d", g.Instances, maxInstances)
-	}
+	p.number(at+".maxClients", g.MaxClients, 0, maxLimit)
+	p.number(at+".maxCallsPerDay", g.MaxCallsPerDay, 0, maxLimit)
+	p.number(at+".days", g.Days, 1, maxGateDays)
+	p.number(at+".instances", g.Instances, 0, maxInstances)
 	if g.Count != "" && g.Count != CountProven {
 		p.Add(at+".count", "%.40q is not %q; leave it out to count every client", g.Count, CountProven)
 	}
-	if g.Count != "" && g.Unverified != (UnverifiedLimits{}) {
+	if g.Unverified == (UnverifiedLimits{}) {
+		return
+	}
+	if g.Count != "" {
 		p.Add(at+".strangers",
 			`has no meaning beside "count", which lets no unverified client hold the sunset; remove one`)
 	}
-	p.unverified(at+".strangers", g.Unverified)
+	// Both are needed: a bound of 0 would let any unverified client hold the sunset for ever.
+	p.number(at+".strangers.maxCallsPerDay", g.Unverified.MaxCallsPerDay, 1, maxLimit)
+	p.share(at+".strangers.maxShare", g.Unverified.MaxShare)
 }
 
-// unverified checks the bounds of a gate, of which both are needed: one of 0 would let
-// any unverified client hold the sunset for ever.
-func (p parser) unverified(at string, s UnverifiedLimits) {
-	if s == (UnverifiedLimits{}) {
-		return
-	}
-	if s.MaxCallsPerDay < 1 {
-		p.Add(at+".maxCallsPerDay", "%d is not a whole number of 1 or more", s.MaxCallsPerDay)
-	}
-	if !(s.MaxShare > 0 && s.MaxShare <= 1) {
-		p.Add(at+".maxShare", "%v is not a number above 0 and at most 1", s.MaxShare)
+func (p parser) number(at string, n, least, most int) {
+	if n < least || n > most {
+		p.Add(at, "%d is not a whole number from %d to %d", n, least, most)
 	}
 }
 
-// time checks a time that is needed, and writes it in UTC. A faulty one becomes
-// zero.
+func (p parser) share(at string, share float64) {
+	if !(share > 0 && share <= 1) {
+		p.Add(at, "%v is not a number above 0 and at most 1", share)
+	}
+}
+
+// time checks a time that is needed, and writes it in UTC. A faulty one becomes zero.
 func (p parser) time(at string, t *time.Time) {
 	*t = t.UTC()
 	switch {
@@ -316,72 +292,34 @@ func (p parser) time(at string, t *time.Time) {
 	*t = time.Time{}
 }
 
-func (p parser) brownout(at string, s *Schedule, b *Brownout) {
+// brownout checks a window by itself, and against the dates and the windows before it.
+func (p parser) brownout(list string, s *Schedule, i int) {
+	b := &s.Brownouts[i]
+	at := fmt.Sprintf("%s[%d]", list, i)
 	p.time(at+".from", &b.From)
 	p.time(at+".to", &b.To)
-	switch {
-	case !(b.Share > 0 && b.Share <= 1):
-		p.Add(at+".share", "%v is not a number above 0 and at most 1", b.Share)
-	case math.Round(b.Share*1000)/1000 != b.Share:
+	p.share(at+".share", b.Share)
+	if math.Round(b.Share*1000)/1000 != b.Share {
 		p.Add(at+".share", "%v has more than three decimals, which the header cannot carry", b.Share)
 	}
+	overlapped := slices.IndexFunc(s.Brownouts[:i], func(a Brownout) bool {
+		return a.From.Before(a.To) && a.From.Before(b.To) && b.From.Before(a.To)
+	})
 	switch {
 	case b.From.IsZero() || b.To.IsZero():
 	case !b.From.Before(b.To):
 		p.Add(at, "ends at %s, which is not after it begins, %s", humanize.Timestamp(b.To), humanize.Timestamp(b.From))
-	case !s.Deprecated.IsZero() && b.From.Before(s.Deprecated):
+	case b.From.Before(s.Deprecated):
 		p.Add(at+".from", "%s is before the version is deprecated, %s",
 			humanize.Timestamp(b.From), humanize.Timestamp(s.Deprecated))
 	case !s.Sunset.IsZero() && b.To.After(s.Sunset):
 		p.Add(at+".to", "%s is after the sunset, %s", humanize.Timestamp(b.To), humanize.Timestamp(s.Sunset))
+	case overlapped >= 0:
+		p.Add(at, "overlaps brownouts[%d]", overlapped)
 	}
 }
 
-// overlaps reports each window that overlaps an earlier one of the list. It skips
-// windows with faulty times.
-func (p parser) overlaps(at string, brownouts []Brownout) {
-	right := func(b Brownout) bool { return !b.From.IsZero() && b.From.Before(b.To) }
-	for i, b := range brownouts {
-		overlaps := func(a Brownout) bool { return right(a) && a.From.Before(b.To) && b.From.Before(a.To) }
-		other := slices.IndexFunc(brownouts[:i], overlaps)
-		if right(b) && other >= 0 {
-			p.Add(fmt.Sprintf("%s.brownouts[%d]", at, i), "overlaps brownouts[%d]", other)
-		}
-	}
-}
-
-// successors checks that no client is sent to a version that is retired by then,
-// nor in a circle.
-func (p parser) successors(plan *Plan) {
-	next := func(s *Schedule) *Schedule {
-		if s == nil || s.Successor == "" { // already reported
-			return nil
-		}
-		return plan.Versions[p.versionOf(s.Successor)]
-	}
-	for _, name := range plan.planned() {
-		s := plan.Versions[name]
-		at := "versions." + name + ".successor"
-		after := next(s)
-		last := after
-		for range plan.Versions {
-			if last != s {
-				last = next(last)
-			}
-		}
-		switch {
-		case after == nil:
-		case !after.Sunset.IsZero() && (s.Sunset.IsZero() || !after.Sunset.After(s.Sunset)):
-			p.Add(at, "%s has its own sunset, %s, which is not after that of %s",
-				p.versionOf(s.Successor), humanize.Timestamp(after.Sunset), name)
-		case last == s:
-			p.Add(at, "leads back to %s in the end", name)
-		}
-	}
-}
-
-// versionOf is the version that a path belongs to: the first segment that is
-// the name of a version.
+// versionOf is the first segment of a path that is the name of a version.
 func (p parser) versionOf(path string) string {
 	for segment := range strings.SplitSeq(path, "/") {
 		if slices.Contains(p.served, segment) {
@@ -399,30 +337,33 @@ var (
 
 const maxLink = 1024
 
-// checkLinks checks the path that a version sends its clients to, and the address of
-// its migration page. A faulty path becomes empty.
-func (p parser) checkLinks(at, name string, s *Schedule) {
+// links checks the address of a version's migration page, and the path that its clients
+// are sent to.
+func (p parser) links(at, name string, s *Schedule) {
 	u, err := url.Parse(s.Docs)
-	address := err == nil && u.Hostname() != "" && u.User == nil && plainURL.MatchString(s.Docs)
-	switch {
-	case s.Docs == "":
-		p.Add(at+".docs", "missing")
-	case !address || len(s.Docs) > maxLink:
+	if err != nil || u.Hostname() == "" || u.User != nil || len(s.Docs) > maxLink || !plainURL.MatchString(s.Docs) {
 		p.Add(at+".docs", "%.80q is not an https address, like https://example.org/migrate", s.Docs)
 	}
-	at += ".successor"
-	text := s.Successor
+	to := s.Successor
 	switch {
-	case text == "":
-		p.Add(at, "missing")
-	case len(text) > maxLink || path.Clean(text) != text || !plainPath.MatchString(text):
-		p.Add(at, "%.80q is not a plain path on this host, like /v3/swap/quote", text)
-	case slices.Contains(strings.Split(text, "/"), name):
-		p.Add(at, "%q belongs to %s itself", text, name)
-	case p.versionOf(text) == "":
-		p.Add(at, "%q leads to no version this gateway serves, which are %s", text, strings.Join(p.served, ", "))
-	default:
+	case len(to) > maxLink || path.Clean(to) != to || !plainPath.MatchString(to):
+		p.Add(at+".successor", "%.80q is not a plain path on this host, like /v3/swap/quote", to)
+	case p.versionOf(to) == "":
+		p.Add(at+".successor", "%q leads to no version this gateway serves, which are %s", to,
+			strings.Join(p.served, ", "))
+	case p.versionOf(to) == name:
+		p.Add(at+".successor", "%q belongs to %s itself", to, name)
+	}
+}
+
+// successor checks that no client is sent to a version that is retired by then.
+func (p parser) successor(at string, s *Schedule, plan *Plan) {
+	name := p.versionOf(s.Successor)
+	next := plan.Versions[name]
+	if next == nil || next == s || next.Sunset.IsZero() {
 		return
 	}
-	s.Successor = ""
+	if s.Sunset.IsZero() || !next.Sunset.After(s.Sunset) {
+		p.Add(at+".successor", "%s has its own sunset, %s, which is not later", name, humanize.Timestamp(next.Sunset))
+	}
 }

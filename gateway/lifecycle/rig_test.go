@@ -19,6 +19,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
@@ -154,23 +155,21 @@ func (u *usage) Follow(plan string, planned []string) {
 // test sets.
 type rig struct {
 	*lifecycle.Keeper
+	*clock.Clock
 	t     testing.TB
 	file  string
 	log   journal.Journal
 	usage *usage
-
-	mu  sync.Mutex
-	now time.Time
 }
 
 func newUsage(d database) *usage { return &usage{database: d, releases: map[string]time.Time{}} }
 
 func newRig(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, file: filepath.Join(t.TempDir(), "plan.json"), now: at(now), usage: newUsage(database{})}
+	r := &rig{t: t, file: filepath.Join(t.TempDir(), "plan.json"), Clock: clock.At(at(now)), usage: newUsage(database{})}
 	r.write(plan)
 	o := lifecycle.Options{
-		File: r.file, Versions: served, Usage: r.usage, Now: r.clock, Log: slog.New(slog.NewJSONHandler(&r.log, nil)),
+		File: r.file, Versions: served, Usage: r.usage, Now: r.Now, Log: slog.New(slog.NewJSONHandler(&r.log, nil)),
 	}
 	for _, c := range change {
 		c(&o)
@@ -186,21 +185,9 @@ func newRig(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) 
 // with starts a rig with a database that already says something, or that another rig has.
 func with(u *usage) func(*lifecycle.Options) { return func(o *lifecycle.Options) { o.Usage = u } }
 
-func (r *rig) clock() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.now
-}
-
-func (r *rig) advance(d time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.now = r.now.Add(d)
-}
-
 // pollAt lets the keeper look at its file and its gates at a time.
 func (r *rig) pollAt(text string) {
-	r.advance(at(text).Sub(r.clock()))
+	r.Advance(at(text).Sub(r.Now()))
 	r.Poll()
 }
 

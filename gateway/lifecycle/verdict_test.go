@@ -107,18 +107,7 @@ func TestWhatExceedsAGate(t *testing.T) {
 	unverified.Unverified = lifecycle.UnverifiedLimits{MaxCallsPerDay: 50, MaxShare: 0.01}
 	proven := every
 	proven.Count = lifecycle.CountProven
-	const (
-		calls       = "101 calls on the busiest day (limit 100)"
-		everyone    = "more than 5 clients within 7 days, or more than 100 calls on one of them"
-		onlyProven  = "more than 5 clients with a key within 7 days, or more than 100 of their calls on one of them"
-		onlyVouched = "more than 5 known or registered clients within 7 days, or more than 100 of their calls on one of them, " +
-			"or more than 50 calls of unverified clients on one of them, or more than 1 % of all calls from unverified clients"
-	)
-	for limits, gate := range map[string]lifecycle.Gate{everyone: every, onlyProven: proven, onlyVouched: unverified} {
-		if got := gate.Limits(); got != limits || gate.CountsUnverified() != (gate == every) {
-			t.Errorf("got %q and %t, want %q", got, gate.CountsUnverified(), limits)
-		}
-	}
+	const calls = "101 calls on the busiest day (limit 100)"
 	for name, tt := range map[string]struct {
 		evidence                  lifecycle.Evidence
 		every, proven, unverified string // why each gate holds

@@ -24,8 +24,7 @@ const (
 	canonicalRehearse = "Api-Rehearse" // as net/http stores it
 )
 
-// ResponseHeaders lists the headers that Admit may set, for CORS: a web page can
-// read only headers that are listed.
+// ResponseHeaders lists the headers that Admit may set, for CORS.
 func ResponseHeaders() []string {
 	return []string{"Deprecation", "Sunset", "Link", brownoutHeader, rehearseHeader}
 }
@@ -47,7 +46,7 @@ func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Cal
 	case Rehearsing(r):
 		refusal = v.rehearse(h, r, now)
 	case stage == Retired:
-		refusal = v.retired(now)
+		refusal = v.retired()
 	case stage == BrowningOut:
 		b, _ := v.schedule.NextBrownout(now)
 		if v.schedule.Hits(b, Calling(name, c)) {
@@ -71,13 +70,11 @@ func (k *Keeper) Exempts(name string, c caller.Caller) bool {
 // refused in every stage, and does not count as use of the version.
 func Rehearsing(r *http.Request) bool { return len(r.Header[canonicalRehearse]) > 0 }
 
-// rehearsalLength is how long a rehearsed brownout claims to last if the plan
-// has no window left.
+// rehearsalLength is that of a rehearsed brownout if the plan has no window left.
 const rehearsalLength = 15 * time.Minute
 
-// rehearse returns the refusal that a client would get in a later stage, exempt
-// or not. The response repeats the request's header, so that a reader of a log
-// does not mistake it for a real refusal.
+// rehearse returns the refusal that a client would get in a later stage, exempt or not. The
+// response repeats the header, so that nobody takes it for a real refusal.
 func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault.Error {
 	values := r.Header[canonicalRehearse]
 	stage := Stage(strings.ToLower(strings.TrimSpace(values[0])))
@@ -87,7 +84,7 @@ func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault
 	}
 	h.Set(rehearseHeader, string(stage))
 	if stage == Retired {
-		return v.retired(now)
+		return v.retired()
 	}
 	b, planned := v.schedule.NextBrownout(now)
 	if !planned {
@@ -104,8 +101,7 @@ type version struct {
 	gate     *GateReading // nil without a gate
 }
 
-// versionsOf are all versions that are served, under a plan and with readings of
-// its gates.
+// versionsOf are all versions that are served, under a plan and with readings of its gates.
 func versionsOf(p *Plan, readings map[string]*GateReading) (all []*version) {
 	for _, name := range p.served {
 		v := &version{name, p.Versions[name], http.Header{}, readings[name]}
@@ -145,34 +141,26 @@ func (v *version) announce(h http.Header, now time.Time) {
 }
 
 // retired is the answer once the version is gone.
-func (v *version) retired(now time.Time) *fault.Error {
-	return v.refusal(fault.VersionRetired, "was retired"+v.onSunset(now, " on ", ""))
+func (v *version) retired() *fault.Error {
+	what := "was retired"
+	if s := v.schedule; s != nil && !s.Sunset.IsZero() {
+		what += " on " + humanize.Timestamp(s.Sunset)
+	}
+	return v.refusal(fault.VersionRetired, what)
 }
 
 // brownout is the answer to the clients in the share of a window.
 func (v *version) brownout(now, until time.Time) *fault.Error {
-	e := v.refusal(fault.VersionBrownout, "is temporarily unavailable until "+humanize.Timestamp(until)+
-		v.onSunset(now, ", and permanently on ", ", and permanently once few enough clients remain"))
+	what := "is temporarily unavailable until " + humanize.Timestamp(until)
+	if s := v.schedule; s != nil && s.Sunset.After(now) {
+		what += ", and permanently on " + humanize.Timestamp(s.Sunset)
+	}
+	e := v.refusal(fault.VersionBrownout, what)
 	e.Until = until
 	return e
 }
 
-// onSunset says when the version goes. The date of a version that is held has
-// passed and says nothing; it is rehearsed without.
-func (v *version) onSunset(now time.Time, before, held string) string {
-	s := v.schedule
-	switch {
-	case s == nil || s.Sunset.IsZero():
-		return ""
-	case v.stage(now) == Held:
-		return held
-	default:
-		return before + humanize.Timestamp(s.Sunset)
-	}
-}
-
-// refusal says what happened to the version, and where to go instead, as far as
-// the plan knows.
+// refusal says what happened to the version and, if the plan knows, where to go instead.
 func (v *version) refusal(code fault.Code, what string) *fault.Error {
 	e := fault.New(code, "Version %s %s", v.name, what)
 	if s := v.schedule; s != nil {
@@ -202,8 +190,7 @@ type Entry struct {
 	Gate       *GateState `json:"gate"` // null: the date decides alone
 }
 
-// GateState says whether a gate holds: a sunset would not take effect now. A version
-// whose sunset it is holding back has the state held.
+// GateState says whether a gate holds: a sunset would not take effect now.
 type GateState struct {
 	Holds bool `json:"holds"`
 }
@@ -233,7 +220,7 @@ type Snapshot struct {
 	LoadedAt time.Time         `json:"loadedAt"`
 	Plan     *Plan             `json:"plan"`
 	Versions []Status          `json:"versions"`
-	Next     []Change          `json:"next"`              // the first few, in order
+	Next     []Change          `json:"next"`              // in order
 	Refused  *jsonfile.Refusal `json:"refused,omitempty"` // why the file's plan is not in force; nil if it is
 }
 
@@ -255,8 +242,6 @@ type Change struct {
 	What    string    `json:"what"`
 }
 
-const nextChanges = 10
-
 // Snapshot describes the plan in force and the current stages.
 func (k *Keeper) Snapshot() Snapshot {
 	now := k.options.Now()
@@ -274,13 +259,10 @@ func (k *Keeper) Snapshot() Snapshot {
 	}
 	s.Next = slices.DeleteFunc(s.Next, func(c Change) bool { return !c.At.After(now) })
 	slices.SortStableFunc(s.Next, func(a, b Change) int { return a.At.Compare(b.At) })
-	s.Next = s.Next[:min(len(s.Next), nextChanges)]
 	return s
 }
 
-// Problems says of which versions this instance does not know whether they are
-// retired: their sunset has come, and their gate cannot be read. It serves them, while
-// other instances may refuse them.
+// Problems says of which versions this instance does not know whether they are retired.
 func (k *Keeper) Problems() (sentences []string) {
 	now := k.options.Now()
 	for _, v := range k.inForce.Load().versions {
@@ -292,8 +274,7 @@ func (k *Keeper) Problems() (sentences []string) {
 	return sentences
 }
 
-// Changes lists all changes of a version, past ones too, in order. A version without
-// a schedule has none.
+// Changes lists all changes of a version, past ones too, in order.
 func (s *Schedule) Changes(version string) (all []Change) {
 	if s == nil {
 		return nil
@@ -310,37 +291,10 @@ func (s *Schedule) Changes(version string) (all []Change) {
 	}
 	what := "sunset: every client gets 410 from here on"
 	if s.Gated() {
-		what += ", unless there were " + s.Gate.Limits()
+		what += ", unless its gate holds"
 	}
 	add(s.Sunset, what)
 	return all
-}
-
-// Limits says in words what makes the gate hold.
-func (g *Gate) Limits() string {
-	limits := g.useLimits()
-	if g.Instances > 0 {
-		limits += fmt.Sprintf(", or fewer than %s that counted", humanize.Count(g.Instances, "instance", "instances"))
-	}
-	return limits
-}
-
-func (g *Gate) useLimits() string {
-	days := humanize.Count(g.Days, "day", "days")
-	switch {
-	case g.CountsUnverified():
-		return fmt.Sprintf("more than %d clients within %s, or more than %d calls on one of them",
-			g.MaxClients, days, g.MaxCallsPerDay)
-	case g.Count == CountProven:
-		return fmt.Sprintf("more than %d clients with a key within %s, or more than %d of their calls on one of them",
-			g.MaxClients, days, g.MaxCallsPerDay)
-	default:
-		return fmt.Sprintf("more than %d known or registered clients within %s, "+
-			"or more than %d of their calls on one of them, "+
-			"or more than %d calls of unverified clients on one of them, "+
-			"or more than %s of all calls from unverified clients",
-			g.MaxClients, days, g.MaxCallsPerDay, g.Unverified.MaxCallsPerDay, humanize.Percent(g.Unverified.MaxShare))
-	}
 }
 
 // Outlook is what a plan means for one version at a time. It goes by the plan alone,
@@ -394,16 +348,23 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 	case left < soon:
 		warn("the sunset is only %s away", humanize.Span(left))
 	}
-	if s.Gate != nil && s.Gate.Confirmed && !s.ended(at) {
-		warn(`"released" in the gate: ` + confirmedEarly)
-	}
 	if notice := s.Sunset.Sub(s.Deprecated); notice < shortNotice {
 		warn("clients have %s between the announcement and the sunset; give them at least %s",
 			humanize.Span(notice), humanize.Span(shortNotice))
 	}
+	gate := cmp.Or(s.Gate, &Gate{Instances: 1})
+	if gate.Confirmed && left > 0 {
+		warn(`"released" in the gate: ` + confirmedEarly)
+	}
+	if risk := gate.risk(); risk != "" {
+		warn("%s", risk)
+	}
+	looksAt := time.Duration(gate.Days) * day // before the sunset
 	most := 0.0
+	covered := time.Duration(0)
 	for _, b := range s.Brownouts {
 		most = max(most, b.Share)
+		covered += max(0, min(b.To.Sub(b.From), b.To.Sub(s.Sunset.Add(-looksAt))))
 	}
 	switch {
 	case most == 0:
@@ -412,25 +373,10 @@ func (s *Schedule) warnings(at time.Time) (warnings []string) {
 		warn("no brownout reaches more than %s of clients: for the others the sunset is the first 410",
 			humanize.Percent(most))
 	}
-	if risk := s.Gate.risk(); risk != "" {
-		warn("%s", risk)
-	}
-	if s.Gate != nil {
-		looksAt := time.Duration(s.Gate.Days) * day // before the sunset
-		covered := s.brownoutsSince(s.Sunset.Add(-looksAt))
-		if covered*2 > looksAt {
-			warn("brownouts take up %s of the %s that the gate looks at: "+
-				"a client that gives up during them looks like one that has moved",
-				humanize.Span(covered), humanize.Span(looksAt))
-		}
+	if covered*2 > looksAt {
+		warn("brownouts take up %s of the %s that the gate looks at: "+
+			"a client that gives up during them looks like one that has moved",
+			humanize.Span(covered), humanize.Span(looksAt))
 	}
 	return warnings
-}
-
-// brownoutsSince is how long all brownouts since a time are together.
-func (s *Schedule) brownoutsSince(from time.Time) (all time.Duration) {
-	for _, b := range s.Brownouts {
-		all += max(0, min(b.To.Sub(b.From), b.To.Sub(from)))
-	}
-	return all
 }

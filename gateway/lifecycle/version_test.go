@@ -125,8 +125,8 @@ func TestRehearsal(t *testing.T) {
 		{"2026-10-01T00:00:00Z", all, away + "2027-01-12T14:15:00Z" + permanent, gone + " on 2027-03-01T00:00:00Z" + use},
 		{"2027-01-12T14:05:00Z", all, away + "2027-01-12T14:15:00Z" + permanent, gone + " on 2027-03-01T00:00:00Z" + use},
 		{"2027-02-20T00:00:00Z", all, away + "2027-02-20T00:15:00Z" + permanent, gone + " on 2027-03-01T00:00:00Z" + use},
-		{"2027-03-01T00:00:00Z", all, // held: its date has passed, and means nothing
-			away + "2027-03-01T00:15:00Z, and permanently once few enough clients remain" + use, gone + use},
+		{"2027-03-01T00:00:00Z", all, // held
+			away + "2027-03-01T00:15:00Z" + use, gone + " on 2027-03-01T00:00:00Z" + use},
 		{"2027-04-01T00:00:00Z", nothingPlanned, away + "2027-04-01T00:15:00Z", gone},
 	} {
 		r := newRig(t, tt.at, tt.plan, with(newUsage(database{evidence: lifecycle.Evidence{Clients: 1000}})))

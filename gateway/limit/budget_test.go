@@ -32,7 +32,7 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	c := newClock()
-	b := newBudget(maxSources, c.now)
+	b := newBudget(maxSources, c.Now)
 	m := model{}
 	refused := 0
 	for range 50_000 {
@@ -41,7 +41,7 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 			from = Key(uint64(random.IntN(3)), 0).id
 		}
 		limit := []int{1, 3, 30}[random.IntN(3)] // also one that changes
-		allowed, used, wait := m.take(from, limit, c.now())
+		allowed, used, wait := m.take(from, limit, c.Now())
 		d := b.allow(from, limit)
 		if d.allowed != allowed || d.used != used || d.wait != wait {
 			t.Fatalf("%s, %d a minute: got %+v, want allowed %v, used %d, wait %s", from, limit, d, allowed, used, wait)
@@ -51,11 +51,11 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 		}
 		switch random.IntN(10) {
 		case 0:
-			c.advance(time.Duration(random.Int64N(int64(window / 4))))
+			c.Advance(time.Duration(random.Int64N(int64(window / 4))))
 		case 1: // to the very moment at which the next may pass
-			c.advance(wait)
+			c.Advance(wait)
 		case 2:
-			c.advance(1)
+			c.Advance(1)
 		}
 	}
 	if refused < 1000 {
@@ -66,7 +66,7 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 func TestBudgetIsExactForAllThatFit(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	b := newBudget(maxSources, c.now)
+	b := newBudget(maxSources, c.Now)
 	holder := Key(7, 0).id
 	b.allow(holder, 30)
 	for n := range maxSources {
@@ -104,7 +104,7 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 func TestBudgetCountsWhatItForgets(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	b := newBudget(shardCount, c.now) // room for one in each shard
+	b := newBudget(shardCount, c.Now) // room for one in each shard
 	var same []id
 	for n := 0; len(same) < 2; n++ {
 		if from := source(n).id; b.shard(from) == &b.shards[0] {
@@ -129,9 +129,14 @@ func TestBudgetCountsWhatItForgets(t *testing.T) {
 		{window - sweepEvery + 1, 1, 1, 2, 1}, // swept while it has one request left
 		{sweepEvery - 1, 0, 0, 3, 1},
 		{0, 2, 0, 3, 2}, {0, 3, 0, 3, 3}, // holders of keys take no place
-		{window + sweepEvery, 0, 0, 3, 1}, // and are dropped too
+		{0, 1, 0, 4, 3}, {0, 0, 0, 5, 3}, {0, 1, 0, 6, 3}, {0, 0, 0, 7, 3}, // nor lose theirs
+		{window + sweepEvery, 0, 0, 7, 1}, // and are dropped too
+		{0, 2, 0, 7, 2},
+		{window - 1, 0, 1, 7, 2},
+		{1, 0, 1, 7, 2}, // the holder has left, and is held until the next sweep
+		{sweepEvery - 1, 0, 2, 7, 1},
 	} {
-		c.advance(step.later)
+		c.Advance(step.later)
 		d := b.allow(same[step.from], 30)
 		if d.used != step.used || b.forgotten.Load() != step.forgotten || b.size() != step.held {
 			t.Errorf("%+v: got %+v, %d forgotten and %d held", step, d, b.forgotten.Load(), b.size())
@@ -143,11 +148,11 @@ func TestBudgetTakesARequestBack(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]id{"address": source(1).id, "key": Key(1, 0).id} {
 		c := newClock()
-		b := newBudget(maxSources, c.now)
+		b := newBudget(maxSources, c.Now)
 		var taken []time.Duration
 		for range 3 {
 			taken = append(taken, b.allow(from, 3).at)
-			c.advance(10 * time.Second)
+			c.Advance(10 * time.Second)
 		}
 		b.giveBack(from, taken[1])
 		b.giveBack(from, taken[1]) // was taken back already
@@ -155,6 +160,13 @@ func TestBudgetTakesARequestBack(t *testing.T) {
 		if got, want := b.shard(from).sources[from], (times{taken[0], taken[2]}); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
+		b.giveBack(from, taken[2])
+		b.giveBack(from, taken[0])
+		if got := b.shard(from).sources[from]; len(got) != 0 {
+			t.Errorf("%s: got %v, want nothing left", name, got)
+		}
+		c.Advance(sweepEvery)
+		b.allow(from, 3) // drops a source of which nothing is left
 	}
 }
 
@@ -179,7 +191,7 @@ func TestShardsAreChosenByASeed(t *testing.T) {
 
 func TestConcurrentRequestsAreCountedExactly(t *testing.T) {
 	t.Parallel()
-	b := newBudget(maxSources, newClock().now)
+	b := newBudget(maxSources, newClock().Now)
 	var passed [3]atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 64 {

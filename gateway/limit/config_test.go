@@ -86,31 +86,40 @@ func TestValidate(t *testing.T) {
 				break
 			}
 		}
-		if _, err := New(t.Context(), tt.cfg, quiet, newClock().now); err == nil {
+		if _, err := New(t.Context(), tt.cfg, quiet, newClock().Now); err == nil {
 			t.Errorf("%s: New took it", tt.name)
 		}
 	}
 }
 
 // With TLS every node must have a certificate for its own name, unless the URL says that
-// any will do.
-func TestTLS(t *testing.T) {
+// any will do. No request is sent twice, since Redis could count it twice.
+func TestConnect(t *testing.T) {
 	for url, skip := range map[string]bool{
 		"rediss://a": false, "rediss://a?skip_verify=true": true, "rediss://a?addr=b:6379": false,
+		"rediss://a?master_name=main": false,
 	} {
 		target, err := parseURL(url)
 		if err != nil {
 			t.Fatal(err)
 		}
 		client := target.connect(time.Second)
-		name := "a"
-		config := target.server
-		if config == nil {
-			name = ""
-			config = &redis.Options{TLSConfig: client.(*redis.ClusterClient).Options().TLSConfig}
+		var options redis.Options
+		switch c := client.(type) {
+		case *redis.ClusterClient:
+			options.TLSConfig = c.Options().TLSConfig
+		case *redis.Client:
+			options = *c.Options()
 		}
-		if c := config.TLSConfig; c == nil || c.InsecureSkipVerify != skip || c.ServerName != name {
+		name := ""
+		if target.server != nil {
+			name = "a"
+		}
+		if c := options.TLSConfig; c == nil || c.InsecureSkipVerify != skip || c.ServerName != name {
 			t.Errorf("%s: got %+v", url, c)
+		}
+		if options.MaxRetries != 0 {
+			t.Errorf("%s: got %d retries, want none", url, options.MaxRetries)
 		}
 		if err := client.Close(); err != nil {
 			t.Error(err)

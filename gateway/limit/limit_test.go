@@ -34,7 +34,7 @@ func TestHeadersAndRefusals(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]admit{"requests": (*Limiter).AdmitQuote, "status look-ups": (*Limiter).AdmitRead} {
 		c := newClock()
-		l := start(t, Config{PerMinute: 3}, quiet, c.now, calm)
+		l := start(t, Config{PerMinute: 3}, quiet, c.Now, calm)
 		for i, step := range []struct {
 			after                   time.Duration
 			limit, remaining, reset string
@@ -47,7 +47,7 @@ func TestHeadersAndRefusals(t *testing.T) {
 			{38600 * time.Millisecond, "3", "0", "1", "Rate limit exceeded: 3 " + name + " per minute. Retry in 1 second."},
 			{900 * time.Millisecond, "3", "0", "10", ""},
 		} {
-			c.advance(step.after)
+			c.Advance(step.after)
 			h := http.Header{}
 			refused := ask(l, h, alice)
 			if h.Get("RateLimit-Limit") != step.limit || h.Get("RateLimit-Remaining") != step.remaining ||
@@ -106,7 +106,7 @@ func TestLimitsOfSources(t *testing.T) {
 		{"key with a lower limit", Key(2, 5), 5},
 		{"key with the highest limit", Key(3, MaxPerMinute), MaxPerMinute},
 	} {
-		l := start(t, Config{PerMinute: 30}, quiet, newClock().now, calm)
+		l := start(t, Config{PerMinute: 30}, quiet, newClock().Now, calm)
 		// Neither uses up the other.
 		wantPassed(t, l, (*Limiter).AdmitRead, tt.from, tt.want)
 		wantPassed(t, l, (*Limiter).AdmitQuote, tt.from, tt.want)
@@ -127,7 +127,7 @@ func TestWhoIsNotLimited(t *testing.T) {
 		{"RATE_LIMIT is 0, with a key", Config{}, Key(1, 2), Stats{Backend: Off}},
 		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 90_112}},
 	} {
-		l := start(t, tt.cfg, logTo(&j), newClock().now, calm)
+		l := start(t, tt.cfg, logTo(&j), newClock().Now, calm)
 		h := http.Header{}
 		for range 1000 {
 			for _, refused := range []*fault.Error{

@@ -21,7 +21,7 @@ const keyPrefix = "quotegate:limit:"
 // this instance does not.
 func startShared(t *testing.T, url string, log *slog.Logger, wait timeouts) *Limiter {
 	t.Helper()
-	return start(t, Config{PerMinute: 30, RedisURL: url, RedisPrefix: "quotegate:"}, log, newClock().now, wait)
+	return start(t, Config{PerMinute: 30, RedisURL: url, RedisPrefix: "quotegate:"}, log, newClock().Now, wait)
 }
 
 // eventually waits for what happens on its own.
@@ -81,7 +81,7 @@ func TestInstancesShareOneExactLimit(t *testing.T) {
 			t.Errorf("got %+v, want all decided by Redis", got)
 		}
 	}
-	other := start(t, Config{PerMinute: 2, RedisURL: s.url(), RedisPrefix: "other:"}, quiet, newClock().now, calm)
+	other := start(t, Config{PerMinute: 2, RedisURL: s.url(), RedisPrefix: "other:"}, quiet, newClock().Now, calm)
 	wantPassed(t, other, (*Limiter).AdmitQuote, alice, 2)
 	for key, want := range map[string]int64{"quotegate:limit:203.0.113.1": 30, "other:limit:203.0.113.1": 2} {
 		if n := s.LLen(t.Context(), key).Val(); n != want {

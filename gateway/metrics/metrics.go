@@ -22,10 +22,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/buildinfo"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
@@ -290,12 +290,11 @@ type Sources struct {
 	Registries func() []integrator.Health
 	Limiter    func() limit.Stats
 	Lifecycle  func() lifecycle.Snapshot
-	Usage      func() []usage.Total
+	Usage      func() *evidence.Stats
 	UsageNotes func() []string // what Usage leaves out
-	UsagePlans func() int      // different plans that instances follow
-	UsageSize  func() (bytes, most int64)
-	ClientsBad func() bool   // the clients file is bad or gone
-	LogDropped func() uint64 // log lines that were not written
+	UsageLimit int64           // bytes of the database from which on counts are deleted
+	ClientsBad func() bool     // the clients file is bad or gone
+	LogDropped func() uint64   // log lines that were not written
 	Checks     func() []selfcheck.Result
 
 	Connections    func() int       // of clients, open now
@@ -438,26 +437,29 @@ func (s Sources) sendLifecycle(send send) {
 }
 
 func (s Sources) sendUsage(send send) {
-	for _, t := range s.Usage() {
-		send("usage_clients",
-			"Distinct clients that a version served, or refused by a brownout, within the last hour, day or "+
-				"week, by all instances that share a database. Of the current version, only known clients and those "+
-				"that an old version has seen.",
-			float64(t.Clients), "version", t.Version, "window", t.Window)
-		send("usage_calls",
-			"Calls that a version served within the last hour, day or week, by all instances that share a "+
-				"database.",
-			float64(t.Calls), "version", t.Version, "window", t.Window)
+	now := s.Usage()
+	for version, windows := range now.Counts {
+		for i, count := range windows {
+			labels := []string{"version", version, "window", evidence.Windows[i]}
+			send("usage_clients",
+				"Distinct clients that a version served, or refused by a brownout, within the last hour, day or "+
+					"week, by all instances that share a database. Of the current version, only known clients and "+
+					"those that an old version has seen.",
+				float64(count.Clients), labels...)
+			send("usage_calls",
+				"Calls that a version served within the last hour, day or week, by all instances that share a "+
+					"database.",
+				float64(count.Calls), labels...)
+		}
 	}
 	send("usage_notes",
 		"Known gaps in the usage counts; /admin/usage lists them.",
 		float64(len(s.UsageNotes())))
 	send("usage_plans",
 		"Different retirement plans that the running instances which share a database follow; 1 if they agree.",
-		float64(s.UsagePlans()))
-	bytes, limit := s.UsageSize()
-	send("usage_database_bytes", "Approximate size of the usage database.", float64(bytes))
-	send("usage_database_limit_bytes", "Size at which the oldest counts are deleted.", float64(limit))
+		float64(max(1, now.Plans)))
+	send("usage_database_bytes", "Approximate size of the usage database.", float64(now.Bytes))
+	send("usage_database_limit_bytes", "Size at which the oldest counts are deleted.", float64(s.UsageLimit))
 }
 
 func (s Sources) sendProcess(send send) {

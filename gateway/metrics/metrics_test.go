@@ -21,7 +21,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -77,16 +76,12 @@ func sources(t testing.TB) Sources {
 				},
 			}
 		},
-		Usage: func() []usage.Total {
-			return []usage.Total{
-				{Version: "v1", Window: "hour", Count: evidence.Count{Clients: 1, Calls: 2}},
-				{Version: "v1", Window: "day", Count: evidence.Count{Clients: 3, Calls: 400}},
-				{Version: "v1", Window: "week", Count: evidence.Count{Clients: 5, Calls: 9000}},
-			}
+		Usage: func() *evidence.Stats {
+			windows := [3]evidence.Count{{Clients: 1, Calls: 2}, {Clients: 3, Calls: 400}, {Clients: 5, Calls: 9000}}
+			return &evidence.Stats{Counts: map[string][3]evidence.Count{"v1": windows}, Plans: 2, Bytes: 5 << 20}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
-		UsagePlans: func() int { return 2 },
-		UsageSize:  func() (int64, int64) { return 5 << 20, 1 << 30 },
+		UsageLimit: 1 << 30,
 		ClientsBad: func() bool { return true },
 		LogDropped: func() uint64 { return 12 },
 		Checks: func() []selfcheck.Result {
@@ -286,7 +281,7 @@ func TestSourceThatPanics(t *testing.T) {
 	var log journal.Journal
 	m := New(slog.New(slog.NewTextHandler(&log, nil)))
 	bad := sources(t)
-	bad.Usage = func() []usage.Total { panic("a slip") }
+	bad.Usage = func() *evidence.Stats { panic("a slip") }
 	m.Watch(bad)
 	m.add(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "of_a_library", Help: "-"}, func() float64 { return 1 }))
 	m.add(slip{prometheus.NewGauge(prometheus.GaugeOpts{Name: "of_another", Help: "-"})})

@@ -82,9 +82,13 @@ type Watch struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	log        *slog.Logger
-	last       atomic.Pointer[[]Result] // of the last round
-	missing    atomic.Pointer[map[place]bool]
-	minutes    int // since the last round; only Run uses it
+	last       atomic.Pointer[round]
+}
+
+// round is what is known after the tests were made once.
+type round struct {
+	results []Result
+	missing map[place]bool // contracts
 }
 
 // place is where a contract should be.
@@ -96,42 +100,43 @@ type place struct {
 // NewWatch prepares to test. Run does it.
 func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch {
 	w := &Watch{deployment: d, chains: chains, log: log}
-	w.last.Store(&[]Result{})
-	w.missing.Store(&map[place]bool{})
+	w.last.Store(new(round))
 	return w
 }
 
 // Inherit takes over what another watch knows to be missing, until the first round.
-func (w *Watch) Inherit(before *Watch) { w.missing.Store(before.missing.Load()) }
+func (w *Watch) Inherit(before *Watch) { w.last.Store(&round{missing: before.last.Load().missing}) }
 
-// Run tests now and every ten minutes, until ctx ends. While a contract is missing,
-// it tests every minute, so that a quote is not warned of long after the contract is
-// there.
+// Run tests now and again, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
-	const what = "testing the deployment"
-	safego.Do(w.log, what, func() { w.round(ctx) })
-	safego.Every(ctx, time.Minute, w.log, what, func() { w.afterMinute(ctx) })
+	for ctx.Err() == nil {
+		safego.Do(w.log, "testing the deployment", func() { w.test(ctx) })
+		select {
+		case <-ctx.Done():
+		case <-time.After(w.pause()):
+		}
+	}
 }
 
-func (w *Watch) afterMinute(ctx context.Context) {
-	w.minutes++
-	if w.minutes < 10 && len(*w.missing.Load()) == 0 {
-		return
+// pause is the time between rounds. It is short while a contract is missing, so that a
+// quote is not warned of long after the contract is there.
+func (w *Watch) pause() time.Duration {
+	if len(w.last.Load().missing) > 0 {
+		return time.Minute
 	}
-	w.minutes = 0
-	w.round(ctx)
+	return 10 * time.Minute
 }
 
 // Missing is true if a network is known to have no contract at an address: all
 // endpoints that answered when it was last tested said so. It is false for an address
 // that is not tested. It takes no lock.
 func (w *Watch) Missing(network chain.ID, address common.Address) bool {
-	return (*w.missing.Load())[place{network, address}]
+	return w.last.Load().missing[place{network, address}]
 }
 
 // Results are those of the last round, none before the first has ended. A test
 // that has failed and cannot be repeated counts as failed until it can.
-func (w *Watch) Results() []Result { return *w.last.Load() }
+func (w *Watch) Results() []Result { return w.last.Load().results }
 
 // Problems are the failed tests as sentences. It is nil if none has failed.
 func (w *Watch) Problems() (sentences []string) {
@@ -143,8 +148,8 @@ func (w *Watch) Problems() (sentences []string) {
 	return sentences
 }
 
-// round tests everything once, and logs what has changed.
-func (w *Watch) round(ctx context.Context) {
+// test tests everything once, and logs what has changed.
+func (w *Watch) test(ctx context.Context) {
 	results := OnChain(ctx, w.deployment, w.chains, w.log)
 	if ctx.Err() != nil {
 		return // the tests were given up
@@ -168,8 +173,7 @@ func (w *Watch) round(ctx context.Context) {
 			missing[place{r.Chain, a}] = true
 		}
 	}
-	w.last.Store(&results)
-	w.missing.Store(&missing)
+	w.last.Store(&round{results, missing})
 }
 
 // chainsAtOnce is how many chains are asked at the same time. An endpoint has ten
@@ -177,13 +181,9 @@ func (w *Watch) round(ctx context.Context) {
 const chainsAtOnce = 6
 
 // OnChain tests every endpoint and, through each of them, every contract of the
-// deployment. The results are in the order of the chains. If d is nil, only the
-// endpoints are tested. The log is for bugs alone.
+// deployment. The results are in the order of the chains. The log is for bugs alone.
 func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *slog.Logger) []Result {
-	networks := chain.Networks()
-	if d != nil {
-		networks = d.Networks()
-	}
+	networks := d.Networks()
 	byChain := make([][]Result, len(networks))
 	var group safego.Group
 	turns := make(chan struct{}, chainsAtOnce)
@@ -194,7 +194,7 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 		group.Go(log, "testing a chain", func() {
 			defer func() { <-turns }()
 			all := contracts(d, n.ID)
-			byChain[i] = judge(n.ID, d != nil && d.Tracked(), all, ask(ctx, chains, n.ID, all, log))
+			byChain[i] = judge(n.ID, d.Tracked(), all, ask(ctx, chains, n.ID, all, log))
 		})
 	}
 	group.Wait()
@@ -245,12 +245,16 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 	}
 	for i, a := range answers {
 		outcome, detail := explain(a.err)
+		if outcome == OK && len(answers) == 1 {
+			detail = "the only one of this chain, so that its word alone makes an answer final; " +
+				"name a second one, of another provider"
+		}
 		add(Endpoint, fmt.Sprintf("endpoint %d", i+1), outcome, detail)
 	}
 	for i, c := range all {
-		outcome, detail := verdict(network, i, answers)
+		outcome, detail, missing := verdict(network, i, answers)
 		r := add(c.what, c.name(), outcome, detail)
-		if isMissing(i, answers) {
+		if missing {
 			r.Missing = c.address.Address
 		}
 	}
@@ -260,56 +264,47 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 func noEndpoint(network chain.ID) string { return "no endpoint for chain " + network.String() }
 
 // verdict is what the endpoints together say of one contract. It is right if all
-// that answer find so.
-func verdict(network chain.ID, contract int, answers []answer) (Outcome, string) {
+// that answer find so, and missing if all of them find none.
+func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detail string, missing bool) {
 	var problem string
 	var says []string // the endpoints that see the problem
 	answered := 0
+	without := 0 // those that find no contract
 	for i, a := range answers {
-		if a.err == nil {
-			answered++
-			if p := a.found[contract].problem; p != "" && (problem == "" || p == problem) {
-				problem = p
-				says = append(says, strconv.Itoa(i+1))
-			}
+		if a.err != nil {
+			continue
+		}
+		answered++
+		found := a.found[contract]
+		if found.missing {
+			without++
+		}
+		if found.problem != "" && (problem == "" || found.problem == problem) {
+			problem = found.problem
+			says = append(says, strconv.Itoa(i+1))
 		}
 	}
 	switch {
 	case len(answers) == 0:
-		return NotTested, noEndpoint(network)
+		return NotTested, noEndpoint(network), false
 	case answered == 0:
-		return NotTested, "no endpoint of chain " + network.String() + " works"
+		return NotTested, "no endpoint of chain " + network.String() + " works", false
 	case problem == "":
-		return OK, ""
+		return OK, "", false
 	case len(says) < answered:
-		return Failed, problem + ", says endpoint " + strings.Join(says, ", ")
+		problem += ", says endpoint " + strings.Join(says, ", ")
 	}
-	return Failed, problem
-}
-
-// isMissing is true if an endpoint says that there is no contract, and no other that
-// answers says that there is one.
-func isMissing(contract int, answers []answer) (missing bool) {
-	for _, a := range answers {
-		if a.err != nil {
-			continue
-		}
-		if !a.found[contract].missing {
-			return false
-		}
-		missing = true
-	}
-	return missing
+	return Failed, problem, without == answered
 }
 
 // explain says what is wrong with an endpoint, if anything. One whose turn did not
 // come was not tested.
 func explain(err error) (Outcome, string) {
-	var f *rpc.Failure
+	f, failed := errors.AsType[*rpc.Failure](err)
 	switch {
 	case err == nil:
 		return OK, ""
-	case !errors.As(err, &f):
+	case !failed:
 		return Failed, err.Error()
 	case f.Reason == rpc.Busy:
 		return NotTested, f.Text
@@ -327,12 +322,8 @@ type contract struct {
 
 func (c contract) name() string { return c.role + " " + c.address.String() }
 
-// contracts are those of the deployment on a network, and the tokens of its pairs. A nil
-// deployment has none.
+// contracts are those of the deployment on a network, and the tokens of its pairs.
 func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
-	if d == nil {
-		return nil
-	}
 	pooled := slices.Contains(chain.PoolChains, network)
 	for _, row := range d.Contracts() {
 		if row.ChainID.Network() != network {
@@ -382,13 +373,13 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 			found[i] = finding{problem, true}
 			continue
 		}
-		p := probeOf(c)
-		if p.input == nil {
+		p, probed := probes[c.what]
+		if !probed {
 			continue
 		}
 		var output hexutil.Bytes
 		reads = append(reads, rpc.ReadContract(c.address.Address, p.input, &output))
-		judges = append(judges, func(f *rpc.Failure) { found[i].problem = p.judge(output, f) })
+		judges = append(judges, func(f *rpc.Failure) { found[i].problem = p.judge(c, output, f) })
 	}
 	if err := e.Batch(ctx, reads); err != nil {
 		return nil, err
@@ -403,48 +394,37 @@ func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contr
 type probe struct {
 	kind  string
 	input []byte
-	check func(output []byte) (problem string)
+	check func(c contract, output []byte) error
 }
 
-// probeOf is empty for the contracts of others, which need only be there.
-func probeOf(c contract) probe {
-	switch c.what {
-	case Router:
-		check := func(output []byte) string { return checkToken(output, c.token) }
-		return probe{"pool of " + c.token.Symbol, calldata.Token(), check}
-	case Registry:
-		return probe{"registry", integrator.Probe(), checkRegistry}
-	case Receiver:
-		return probe{"receiver", calldata.IsUsed(unusedNonce), checkReceiver}
-	}
-	return probe{}
+// probes are for our own contracts. Those of others need only be there.
+var probes = map[What]probe{
+	Router:   {"pool", calldata.Token(), checkToken},
+	Registry: {"registry", integrator.Probe(), checkRegistry},
+	Receiver: {"receiver", calldata.IsUsed(unusedNonce), checkReceiver},
 }
 
 // judge says what is wrong with the answer, if anything.
-func (p probe) judge(output []byte, f *rpc.Failure) string {
-	var problem string
+func (p probe) judge(c contract, output []byte, f *rpc.Failure) string {
+	problem := "it answers nothing"
 	switch {
 	case f != nil:
 		problem = f.Text
-	case len(output) == 0:
-		problem = "it answers nothing"
-	default:
-		problem = p.check(output)
-	}
-	if problem == "" {
-		return ""
+	case len(output) > 0:
+		err := p.check(c, output)
+		if err == nil {
+			return ""
+		}
+		problem = err.Error()
 	}
 	return "this contract does not answer as a " + p.kind + ": " + problem
 }
 
 // checkHead fails if the endpoint stands still.
 func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
-	var latest *rpc.Block
+	var latest rpc.Block
 	if err := e.ReadAll(ctx, rpc.ReadLatest(&latest)); err != nil {
 		return err
-	}
-	if latest == nil {
-		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it returned no latest block"}
 	}
 	if now := time.Now(); latest.TooOld(network, now) {
 		age := humanize.Span(now.Sub(latest.At()))
@@ -463,33 +443,28 @@ func checkCode(code []byte) string {
 	return ""
 }
 
-func checkRegistry(output []byte) string {
-	if err := integrator.CheckProbe(output); err != nil {
-		return err.Error()
-	}
-	return ""
-}
+func checkRegistry(_ contract, output []byte) error { return integrator.CheckProbe(output) }
 
 const word = 32 // bytes
 
 // checkToken compares what a pool says to be its token.
-func checkToken(output []byte, want chain.Token) string {
+func checkToken(c contract, output []byte) error {
 	if len(output) != word || len(bytes.TrimLeft(output, "\x00")) > common.AddressLength {
-		return "token() is not an address"
+		return errors.New("token() is not an address")
 	}
-	if got := common.BytesToAddress(output); got != want.Address.Address {
-		return fmt.Sprintf("its token is %s, and not %s", got, want.Address)
+	if got := common.BytesToAddress(output); got != c.token.Address.Address {
+		return fmt.Errorf("its token is %s, and not %s", got, c.token.Address)
 	}
-	return ""
+	return nil
 }
 
 // unusedNonce is one that no message has. The issuer's nonces are hashes.
 var unusedNonce = common.Hash{31: 1}
 
 // checkReceiver wants it to say that the nonce is unused.
-func checkReceiver(output []byte) string {
+func checkReceiver(_ contract, output []byte) error {
 	if len(output) != word || len(bytes.TrimLeft(output, "\x00")) > 0 {
-		return "usedNonces(1) is not 0"
+		return errors.New("usedNonces(1) is not 0")
 	}
-	return ""
+	return nil
 }

@@ -23,7 +23,7 @@ func TestWatch(t *testing.T) {
 	front := node.NewFront(t, newEVM(t, optimism, types.GenesisAlloc{messenger: {}}))
 	g := newRig(t, map[chain.ID][]*node.Front{optimism: {front}})
 	w := NewWatch(deployment, g.Client, g.logger())
-	if w.Results() == nil || w.Problems() != nil {
+	if len(w.Results()) != 0 || w.Problems() != nil {
 		t.Errorf("before the first round: got %v and %v", w.Results(), w.Problems())
 	}
 	const (
@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 		{"the same again", func() {}, nil, 3, 2},
 	} {
 		round.change()
-		w.round(t.Context())
+		w.test(t.Context())
 		if got := w.Problems(); !slices.Equal(got, round.problems) {
 			t.Errorf("%s: got the problems %q, want %q", round.name, got, round.problems)
 		}
@@ -95,39 +95,21 @@ func TestMissing(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			g := newRig(t, map[chain.ID][]*node.Front{optimism: c.endpoints})
 			w := NewWatch(deployment, g.Client, g.logger())
-			w.round(t.Context())
+			w.test(t.Context())
 			after := NewWatch(deployment, g.Client, g.logger())
 			after.Inherit(w)
 			for _, w := range []*Watch{w, after} {
 				if m, tok := w.Missing(optimism, messenger), w.Missing(optimism, token); m != c.messenger || tok != c.token {
 					t.Errorf("got messenger %v and token %v, want %v and %v", m, tok, c.messenger, c.token)
 				}
+				if sooner := w.pause() == time.Minute; sooner != (c.messenger || c.token) {
+					t.Errorf("the next round is in %s", w.pause())
+				}
 				if w.Missing(base, messenger) || w.Missing(optimism, common.Address{}) {
 					t.Error("what is not tested is missing")
 				}
 			}
 		})
-	}
-}
-
-// While a contract is missing, a round is made every minute instead of every ten.
-func TestMissingIsTestedSooner(t *testing.T) {
-	messenger := find(t, optimism, "messenger")
-	front := node.NewFront(t, newEVM(t, optimism, nil))
-	g := newRig(t, map[chain.ID][]*node.Front{optimism: {front}})
-	w := NewWatch(deployment, g.Client, g.logger())
-	w.round(t.Context())
-	front.Instead("eth_getCode", node.Results(`"0x"`))
-	for minute := 1; minute <= 10; minute++ {
-		w.afterMinute(t.Context())
-		if got, want := w.Missing(optimism, messenger), minute == 10; got != want {
-			t.Errorf("after %d minutes: missing is %v, want %v", minute, got, want)
-		}
-	}
-	front.Instead("eth_getCode", nil)
-	w.afterMinute(t.Context())
-	if w.Missing(optimism, messenger) {
-		t.Error("a contract that is there is missing a minute later")
 	}
 }
 

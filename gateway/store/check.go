@@ -15,7 +15,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/humanize"
@@ -58,50 +57,46 @@ func (c Config) path() string {
 // and says what the service will do with what it finds. It changes nothing, and creates
 // no database.
 func Check(ctx context.Context, cfg Config) (will string, err error) {
+	var db *Store
 	if cfg.Postgres() {
-		return checkPostgres(ctx, cfg)
+		db, err = openPostgres(cfg.DB, false)
+	} else {
+		will, err = checkExisting(cfg.path())
+		if will != "" || err != nil {
+			return will, err
+		}
+		db, err = openToRead(cfg)
 	}
-	will, err = checkExisting(cfg.path())
-	if will != "" || err != nil {
-		return will, err
-	}
-	db, err := openReadOnly(cfg.path())
 	if err != nil {
 		return "", err
 	}
 	defer db.Close()
-	q := (&Store{DB: db, pages: db}).Ask(ctx)
+	q := db.Ask(ctx)
+	if db.Shared {
+		q.checkServer()
+	}
 	will = q.future()
 	return will, q.Err
 }
 
-// checkPostgres tests what a service needs of a server: to create tables or to
-// write to those that exist, tables that it knows, and a clock that agrees.
-func checkPostgres(ctx context.Context, cfg Config) (will string, err error) {
-	db, err := openPostgres(cfg.DB, false)
-	if err != nil {
-		return "", err
-	}
-	defer db.Close()
+// checkServer tests what a service needs of a server: to create tables or to write to those
+// that exist, and a clock that agrees.
+func (t *Session) checkServer() {
 	var mayCreate, mayWrite bool
 	var at float64
-	q := db.Ask(ctx)
-	q.Get(`select coalesce(has_schema_privilege(current_schema(), 'create'), false),
+	t.Get(`select coalesce(has_schema_privilege(current_schema(), 'create'), false),
 		coalesce(has_table_privilege(to_regclass('quotegate_days')::oid, 'insert, update, delete'), true),
 		extract(epoch from clock_timestamp())`, nil, &mayCreate, &mayWrite, &at)
 	ahead := time.Since(time.UnixMilli(int64(at * 1000)))
 	switch {
-	case q.Err != nil:
-		return "", q.Err
+	case t.Err != nil:
 	case !mayCreate:
-		return "", errors.New("the user may not create tables; grant it CREATE on the schema")
+		t.Err = errors.New("the user may not create tables; grant it CREATE on the schema")
 	case !mayWrite:
-		return "", errors.New("the user may not write to the tables that exist; make it their owner")
+		t.Err = errors.New("the user may not write to the tables that exist; make it their owner")
 	case ahead.Abs() > MaxSkew:
-		return "", errors.New("this machine's clock is " + AheadOrBehind(ahead) + " the database's")
+		t.Err = errors.New("this machine's clock is " + AheadOrBehind(ahead) + " the database's")
 	}
-	will = q.future()
-	return will, q.Err
 }
 
 // future is what a service will do with the database.
@@ -195,14 +190,6 @@ func openReadOnly(path string) (*sql.DB, error) {
 		query += "&immutable=1"
 	}
 	return openFile(path, query)
-}
-
-// MissingTable reports whether err is that of a database without our tables.
-func MissingTable(err error) bool {
-	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
-		return refusal.Code == "42P01"
-	}
-	return sqliteCode(err) == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such table")
 }
 
 // Backup copies a SQLite database to a file that does not exist yet. The service

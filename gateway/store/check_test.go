@@ -16,6 +16,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -220,7 +221,7 @@ func TestServerErrors(t *testing.T) {
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
 	cfg, copied := store.Config{DB: filepath.Join(dir, "usage.db")}, filepath.Join(dir, "copy.db")
-	r := recorded.Begin(t, cfg, recorded.At(recorded.Noon))
+	r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 	r.Call("origin https://a.example", 3)
 	r.Flush(t)
 	if err := store.Backup(t.Context(), cfg, copied); err != nil {
@@ -229,7 +230,7 @@ func TestBackup(t *testing.T) {
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want a file that only its owner reads", info, err)
 	}
-	if got := recorded.Begin(t, store.Config{DB: copied}, recorded.At(recorded.Noon)).Names(t); len(got) != 1 {
+	if got := recorded.Begin(t, store.Config{DB: copied}, clock.At(recorded.Noon)).Names(t); len(got) != 1 {
 		t.Errorf("got %q in the copy", got)
 	}
 	text := filepath.Join(dir, "text")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 func TestMain(m *testing.M) { recorded.Main(m) }
@@ -17,7 +18,7 @@ func TestMain(m *testing.M) { recorded.Main(m) }
 // use has a service write to a database, as of a time, and end.
 func use(t *testing.T, cfg store.Config, at time.Time) {
 	t.Helper()
-	r := recorded.Begin(t, cfg, recorded.At(at))
+	r := recorded.Begin(t, cfg, clock.At(at))
 	r.Call("origin https://a.example", 3)
 	r.Close()
 }

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"crypto/rand"
 	_ "embed" // the schema
 	"errors"
@@ -48,27 +47,30 @@ func (t *Session) Facts() (f Facts) {
 	return Facts{time.Unix(since, 0).UTC(), KeyFrom(values["secret"])}
 }
 
-// hasTable reports whether there is such a table.
+// hasTable reports whether there is such a table. In PostgreSQL, to_regclass would not see one
+// that another instance has made since it was last asked in the same transaction.
 func (t *Session) hasTable(name string) (has bool) {
 	query := "select count(*) > 0 from sqlite_master where type = 'table' and name = $1"
 	if t.db.Shared {
-		query = "select to_regclass($1) is not null"
+		query = "select count(*) > 0 from pg_tables where tablename = $1 and schemaname = any(current_schemas(false))"
 	}
 	t.Get(query, []any{name}, &has)
 	return has
 }
 
-// Prepare makes the tables if there are none, at a time of our clock. Instances that start
-// at the same time wait for one another. It leaves tables of other releases as they are.
-func (s *Store) Prepare(ctx context.Context, now time.Time, log *slog.Logger) (f Facts, err error) {
-	err = s.Transact(ctx, func(tx *Session) {
-		tx.lockPreparing()
-		if !tx.hasTable("quotegate_meta") && tx.Err == nil {
-			tx.makeTables(tx.Now(now), log)
-		}
-		f = tx.Facts()
-	})
-	return f, err
+// Prepare makes the tables if there are none, at a time of the database's clock, and reads
+// the facts. Instances that start at the same time wait for one another. It leaves tables of
+// other releases as they are.
+func (t *Session) Prepare(now time.Time, log *slog.Logger) Facts {
+	made := t.hasTable("quotegate_meta")
+	if !made {
+		t.LockAlone()
+		made = t.hasTable("quotegate_meta") // by another instance, in the meantime
+	}
+	if !made && t.Err == nil {
+		t.makeTables(now, log)
+	}
+	return t.Facts()
 }
 
 func (t *Session) makeTables(now time.Time, log *slog.Logger) {
@@ -113,16 +115,13 @@ func (t *Session) Size() (bytes int64) {
 	return max(0, t.usedBytes()-earlier)
 }
 
-// Locks, which PostgreSQL keeps until the transaction ends. SQLite has one writer at a time.
-
-func (t *Session) lockPreparing() { t.lock("select pg_advisory_xact_lock(7106201)") }
-
-// LockCounting has a transaction write counts, while nobody deletes clients.
+// LockCounting has a transaction write counts while nobody deletes clients. PostgreSQL
+// keeps a lock until the transaction ends; SQLite has one writer at a time.
 func (t *Session) LockCounting() { t.lock("select pg_advisory_xact_lock_shared(7106202)") }
 
-// LockDeleting has a transaction delete clients, while nobody writes counts: else a name
-// might go that is being written to.
-func (t *Session) LockDeleting() { t.lock("select pg_advisory_xact_lock(7106202)") }
+// LockAlone has a transaction run while nobody writes counts. Without it, a name might be
+// deleted that is being written to.
+func (t *Session) LockAlone() { t.lock("select pg_advisory_xact_lock(7106202)") }
 
 func (t *Session) lock(statement string) {
 	if t.db.Shared {

@@ -3,9 +3,9 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +18,6 @@ import (
 type Session struct {
 	ctx context.Context
 	on  interface {
-		PrepareContext(context.Context, string) (*sql.Stmt, error)
 		ExecContext(context.Context, string, ...any) (sql.Result, error)
 		QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 		QueryRowContext(context.Context, string, ...any) *sql.Row
@@ -30,20 +29,16 @@ type Session struct {
 // maxTries is how often a transaction is begun that others got in the way of.
 const maxTries = 10
 
-// Transact runs statements that take effect together or not at all. Where PostgreSQL
-// has ended the transaction in favour of another one, they run again.
-func (s *Store) Transact(ctx context.Context, do func(*Session)) error {
-	for try := 1; ; try++ {
-		err := s.tryTransaction(ctx, do)
-		if !outdone(err) || try == maxTries {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(time.Duration(try) * rand.N(20*time.Millisecond)): // so that both do not meet again
+// Transact runs statements that take effect together or not at all. Where PostgreSQL has
+// ended the transaction in favour of another one, they run again.
+func (s *Store) Transact(ctx context.Context, do func(*Session)) (err error) {
+	for range maxTries {
+		err = s.tryTransaction(ctx, do)
+		if !outdone(err) {
+			break
 		}
 	}
+	return err
 }
 
 // outdone reports whether a transaction was ended in favour of another one, and would
@@ -111,90 +106,48 @@ func (t *Session) Each(query string, args, into []any, row func()) {
 	t.Err = t.db.explain(err)
 }
 
-// maxRows are sent to PostgreSQL in one round trip.
+// maxRows are written by one statement.
 const maxRows = 4096
 
-// Insert runs a statement for each of some rows, of which it has the values where it says
-// ROWS: "insert into t (a, b) ROWS on conflict do nothing". SQLite is quickest with one
-// prepared statement; PostgreSQL takes many rows at a time, as one list for each column.
+// Insert runs a statement for some rows, which take the place of ROWS in it:
+// "insert into t (a, b) ROWS on conflict do nothing". They are sent as JSON, which both
+// databases read, so that many rows take one round trip. They are written in order, so that
+// instances that write the same rows at once do not deadlock.
 func (t *Session) Insert(statement string, rows [][]any) {
-	if !t.db.Shared {
-		t.insertEach(statement, rows)
-		return
-	}
 	for some := range slices.Chunk(rows, maxRows) {
-		lists := make([]any, len(some[0]))
-		places := make([]string, len(some[0]))
-		for i := range lists {
-			var kind string
-			lists[i], kind = listOf(some, i)
-			places[i] = fmt.Sprintf("$%d::%s[]", i+1, kind)
+		columns := make([]string, len(some[0]))
+		order := make([]string, len(columns))
+		for i, value := range some[0] {
+			kind := "bigint"
+			switch value.(type) {
+			case string:
+				kind = "text"
+			case float64:
+				kind = "double precision"
+			}
+			columns[i] = fmt.Sprintf("cast(value->>%d as %s)", i, kind)
+			order[i] = strconv.Itoa(i + 1)
 		}
-		t.Exec(strings.Replace(statement, "ROWS", "select * from unnest("+strings.Join(places, ", ")+")", 1), lists...)
+		values := "select " + strings.Join(columns, ", ") + " from json_array_elements($1) where true order by " +
+			strings.Join(order, ", ")
+		t.Exec(strings.Replace(statement, "ROWS", values, 1), asJSON(some))
 	}
 }
 
-// listOf is a column of some rows, and its type in PostgreSQL.
-func listOf(rows [][]any, column int) (list []any, kind string) {
-	for _, row := range rows {
-		list = append(list, row[column])
-	}
-	switch list[0].(type) {
-	case string:
-		return list, "text"
-	case float64:
-		return list, "float8"
-	}
-	return list, "bigint"
+// asJSON encodes numbers and texts, which cannot fail.
+func asJSON(list any) string {
+	text, _ := json.Marshal(list)
+	return string(text)
 }
 
-func (t *Session) insertEach(statement string, rows [][]any) {
-	if t.Err != nil || len(rows) == 0 {
-		return
-	}
-	places := "values (" + strings.Join(slices.Repeat([]string{"?"}, len(rows[0])), ", ") + ")"
-	prepared, err := t.on.PrepareContext(t.ctx, t.db.dialect(strings.Replace(statement, "ROWS", places, 1)))
-	if err != nil {
-		t.Err = err
-		return
-	}
-	defer prepared.Close()
-	ctx := context.WithoutCancel(t.ctx) // SQLite's driver starts a goroutine for every row that could be cancelled
-	for _, row := range rows {
-		_, t.Err = prepared.ExecContext(ctx, row...)
-		if t.Err == nil {
-			t.Err = t.ctx.Err()
-		}
-		if t.Err != nil {
-			return
-		}
-	}
-}
-
-// EachAmong is Each for clients of a list, where the query says "in IDS". With SQLite it
-// runs several times if the list is long.
+// EachAmong is Each for clients of a list, where the query says "in IDS".
 func (t *Session) EachAmong(query string, ids []int64, args, into []any, row func()) {
-	t.among(query, ids, args, func(query string, args []any) { t.Each(query, args, into, row) })
-}
-
-// ExecAmong is Exec for clients of a list, where the statement says "in IDS".
-func (t *Session) ExecAmong(statement string, ids []int64, args ...any) {
-	t.among(statement, ids, args, func(statement string, args []any) { t.Exec(statement, args...) })
-}
-
-func (t *Session) among(statement string, ids []int64, args []any, run func(string, []any)) {
-	if t.db.Shared && len(ids) > 0 {
-		list := fmt.Sprintf("= any($%d)", len(args)+1)
-		run(strings.ReplaceAll(statement, "in IDS", list), append(slices.Clone(args), ids))
+	if len(ids) == 0 {
 		return
 	}
-	for some := range slices.Chunk(ids, maxRows) {
-		texts := make([]string, len(some))
-		for i, id := range some {
-			texts[i] = strconv.FormatInt(id, 10)
-		}
-		run(strings.ReplaceAll(statement, "IDS", "("+strings.Join(texts, ", ")+")"), args)
-	}
+	place := fmt.Sprintf("in (select cast(cast(value as text) as bigint) from json_array_elements($%d))", len(args)+1)
+	args = append(slices.Clone(args), asJSON(ids))
+	t.Each(strings.ReplaceAll(query, "in IDS", place), args, into, row)
 }
 
 // Now is the database's time. A file has no clock but ours.

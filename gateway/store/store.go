@@ -149,10 +149,7 @@ func openPostgres(address string, readOnly bool) (*Store, error) {
 	if !readOnly {
 		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	setup := "select 1"
-	if _, given := cfg.RuntimeParams["jit"]; !given {
-		setup = withoutJIT
-	}
+	setup := withoutJIT
 	if readOnly {
 		setup += "; set default_transaction_read_only = on"
 	}
@@ -172,9 +169,9 @@ func openPostgres(address string, readOnly bool) (*Store, error) {
 
 // withoutJIT has PostgreSQL compile no query. It takes our questions for long ones and
 // compiles each anew, which is most of the time of many: a table of 100,000 clients took
-// 62 s of its processor instead of 10 s. Servers before 11 have no such setting, and some
-// poolers take none when a connection begins, so it is asked for afterwards.
-const withoutJIT = "select set_config('jit', 'off', false) from pg_settings where name = 'jit'"
+// 62 s of its processor instead of 10 s. Some poolers take no settings when a connection
+// begins, so it is set afterwards.
+const withoutJIT = "set jit = off"
 
 // guardedConnector connects to a server. database/sql does so in a goroutine of its own
 // when others wait for a connection.
@@ -230,7 +227,8 @@ const idleConnections = 2
 var (
 	forPostgres = strings.NewReplacer(") without rowid, strict", ")", ") strict", ")", "+day", "day")
 	forSQLite   = strings.NewReplacer(
-		"greatest(", "max(", "least(", "min(", "bigint", "integer", "double precision", "real")
+		"greatest(", "max(", "least(", "min(", "bigint", "integer", "double precision", "real",
+		"json_array_elements(", "json_each(")
 )
 
 // dialect turns a statement for both databases into one for this database.

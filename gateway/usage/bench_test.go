@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -20,7 +21,7 @@ func BenchmarkObserve(b *testing.B) {
 		"current":    {Time: noon, Version: "v3", Client: a, Pair: recorded.Pair},
 	} {
 		b.Run(name, func(b *testing.B) {
-			r := recorded.Begin(b, store.Config{}, recorded.At(noon))
+			r := recorded.Begin(b, store.Config{}, clock.At(noon))
 			b.ReportAllocs()
 			b.RunParallel(func(p *testing.PB) {
 				for p.Next() {
@@ -38,7 +39,7 @@ func BenchmarkWrite(b *testing.B) {
 		"postgres": func() store.Config { return store.Config{DB: postgres.Shared(b).Fresh(b)} },
 	} {
 		b.Run(kind, func(b *testing.B) {
-			r := recorded.Begin(b, cfg(), recorded.At(noon))
+			r := recorded.Begin(b, cfg(), clock.At(noon))
 			call := func() {
 				for i := range 20_000 {
 					c := caller.Caller{Agent: "okhttp", Origin: fmt.Sprintf("https://wallet-%d.example", i),

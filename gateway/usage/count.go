@@ -106,8 +106,6 @@ func newCounts(clients int) *counts {
 	return &counts{clients: make(map[clientDay]*calls, clients), totals: map[versionHour]total{}}
 }
 
-func (c *counts) empty() bool { return len(c.totals) == 0 }
-
 // add counts a call at a time, of an old version or of the current one.
 func (c *counts) add(e *event.Event, version int, old bool, o outcome, at int64, key *store.Key) {
 	in := versionHour{at - at%hour, version, o}

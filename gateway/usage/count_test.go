@@ -13,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
 var (
@@ -77,7 +78,7 @@ func TestDays(t *testing.T) {
 	}
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		for _, often := range []bool{false, true} {
-			r := recorded.Begin(t, cfg, recorded.At(noon))
+			r := recorded.Begin(t, cfg, clock.At(noon))
 			for _, test := range cases {
 				for _, e := range test.events {
 					if e.Time.IsZero() {
@@ -112,10 +113,10 @@ func TestDays(t *testing.T) {
 // reaches none.
 func TestFindings(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r := recorded.Begin(t, cfg, clock.At(noon))
 		kinds := "select finding, calls from quotegate_findings"
 		r.Found(c, 3, sameMoney)
-		r.Clock.Pass(24 * time.Hour)
+		r.Clock.Advance(24 * time.Hour)
 		r.Found(c, 2, sameMoney)
 		r.Flush(t)
 		expect(t, "findings", ask(t, r, kinds), "same 2")
@@ -155,7 +156,7 @@ func TestFindings(t *testing.T) {
 // Of the current version, unverified clients count in the totals alone, until it is in the plan.
 func TestCurrentVersion(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r := recorded.Begin(t, cfg, clock.At(noon))
 		r.Call(a, 1)
 		r.Flush(t)
 		r.Call(b, 1)
@@ -179,7 +180,7 @@ func TestCurrentVersion(t *testing.T) {
 // A network adds 20 names a day. Its further calls count without a name, and gates know.
 func TestNetworkInventsClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		clock := recorded.At(noon)
+		clock := clock.At(noon)
 		r := recorded.Begin(t, cfg, clock)
 		flood := func(what string) {
 			for i := range 50 {
@@ -221,7 +222,7 @@ func TestNetworkInventsClients(t *testing.T) {
 // All unverified clients together add 50,000 names a day.
 func TestManyNetworksInventClients(t *testing.T) {
 	t.Parallel()
-	r := recorded.Begin(t, store.Config{}, recorded.At(noon))
+	r := recorded.Begin(t, store.Config{}, clock.At(noon))
 	r.Exec(t, fmt.Sprintf(`with recursive n(i) as (select 1 union all select i + 1 from n where i < %d)
 		insert into quotegate_clients select i, 'origin ' || i, 'origin', '', i, %d from n`, usage.NewPerDay-1, noon.Unix()))
 	r.Call(a, 1)
@@ -237,7 +238,7 @@ func TestManyNetworksInventClients(t *testing.T) {
 // Between two writes there is room for some unverified clients, and for all known clients.
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	r := recorded.Begin(t, store.Config{}, recorded.At(noon))
+	r := recorded.Begin(t, store.Config{}, clock.At(noon))
 	for i := range usage.MaxUnverified + 100 {
 		r.Call(fmt.Sprint("origin https://", i), 1)
 	}
@@ -258,7 +259,7 @@ func TestMemoryIsBounded(t *testing.T) {
 
 // A client that calls again takes no memory.
 func TestClientsThatCallAgainAllocateNothing(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, recorded.At(noon))
+	r := recorded.Begin(t, store.Config{}, clock.At(noon))
 	e := &event.Event{Time: noon, Version: "v1", Client: a, Pair: recorded.Pair, Finding: sameMoney}
 	r.Observe(e)
 	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {

@@ -19,6 +19,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -55,7 +56,7 @@ func TestEveryCallIsWrittenOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWire(t)
-			r := recorded.Begin(t, w.Config, recorded.At(noon), with(func(o *usage.Options) { o.WriteTimeout = trouble.timeout }))
+			r := recorded.Begin(t, w.Config, clock.At(noon), with(func(o *usage.Options) { o.WriteTimeout = trouble.timeout }))
 			r.Age(t, 10)
 			r.Call(a, 1)
 			r.Flush(t)
@@ -112,17 +113,17 @@ func TestServerAtTheStart(t *testing.T) {
 			t.Parallel()
 			w := newWire(t)
 			agent := recorded.Agent("203.0.113.7")
-			first := recorded.Begin(t, store.Config{DB: w.direct}, recorded.At(noon))
+			first := recorded.Begin(t, store.Config{DB: w.direct}, clock.At(noon))
 			late.begin(w)
 			begun := time.Now()
-			r := recorded.Begin(t, w.Config, recorded.At(noon), with(func(o *usage.Options) {
+			r := recorded.Begin(t, w.Config, clock.At(noon), with(func(o *usage.Options) {
 				o.StartTimeout = 200 * time.Millisecond
 			}))
 			if took := time.Since(begun); took > 10*time.Second {
 				t.Errorf("the start took %s", took)
 			}
-			if r.Name(agent) == first.Name(agent) || !r.Since().Equal(noon) || r.Unfit() != nil {
-				t.Errorf("got %s since %s, want nothing that only the database knows", r.Name(agent), r.Since())
+			if r.Name(agent) == first.Name(agent) || !r.Stats().Since.Equal(noon) || r.Unfit() != nil {
+				t.Errorf("got %s since %s, want nothing that only the database knows", r.Name(agent), r.Stats().Since)
 			}
 			if r.Log.Count("level=ERROR") != 1 {
 				t.Errorf("got log %s, want to be told", r.Log)
@@ -140,7 +141,7 @@ func TestServerAtTheStart(t *testing.T) {
 // had not written, and has not stopped properly.
 func TestRestart(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		clock := recorded.At(noon)
+		clock := clock.At(noon)
 		var name string
 		for run, end := range []func(*recorded.Rig){(*recorded.Rig).Close, (*recorded.Rig).Kill, (*recorded.Rig).Close} {
 			r := recorded.Begin(t, cfg, clock)
@@ -149,19 +150,19 @@ func TestRestart(t *testing.T) {
 			} else {
 				expect(t, "name", r.Name(id), name)
 			}
-			clock.Pass(time.Minute)
+			clock.Advance(time.Minute)
 			r.Call(a, 1)
 			r.Flush(t)
 			r.Call(a, 10)
 			end(r)
-			clock.Pass(time.Minute)
+			clock.Advance(time.Minute)
 		}
 		r := recorded.Begin(t, cfg, clock)
 		expect(t, "served", served(t, r), "a.example 23")
 		runs := fmt.Sprintf("select started - %d, written - %[1]d, case when stopped = 0 then 0 else stopped - %[1]d end "+
 			"from quotegate_instances order by started", noon.Unix())
 		expect(t, "runs", ask(t, r, runs), "0 60 60, 120 180 0, 240 300 300, 360 360 0")
-		clock.Pass(time.Hour)
+		clock.Advance(time.Hour)
 		contains(t, "gate", r.Evidence(t, "v1", 1).Missing, "has not reported since 10 Mar 2027, 12:35 UTC")
 	})
 }
@@ -170,7 +171,7 @@ func TestRestart(t *testing.T) {
 func TestCloseObeysItsContext(t *testing.T) {
 	var hangs atomic.Bool
 	release := make(chan struct{})
-	r := recorded.Begin(t, store.Config{}, recorded.At(noon), with(func(o *usage.Options) {
+	r := recorded.Begin(t, store.Config{}, clock.At(noon), with(func(o *usage.Options) {
 		o.Now = func() time.Time {
 			if hangs.Load() {
 				<-release
@@ -201,8 +202,8 @@ func TestSQLiteCannotGrow(t *testing.T) {
 	for name, most := range map[string]int64{"the disk is full": 1 << 40, "the database is large": 1} {
 		t.Run(name, func(t *testing.T) {
 			cfg := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}
-			clock := recorded.At(noon)
-			r := recorded.Begin(t, cfg, clock, with(func(o *usage.Options) { o.RetryPause = 10 * time.Millisecond }))
+			clock := clock.At(noon)
+			r := recorded.Begin(t, cfg, clock)
 			r.DB.SetMaxOpenConns(1) // the one that the pragma is for
 			for range 5 {
 				r.Call(a, 1)
@@ -248,14 +249,14 @@ func TestSQLiteCannotGrow(t *testing.T) {
 // written to them, the service says that it is unfit, and goes on once they are gone.
 func TestLaterRelease(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r := recorded.Begin(t, cfg, clock.At(noon))
 		r.Call(a, 1)
 		r.Flush(t)
 		r.Exec(t, "update quotegate_meta set value = '2' where name = 'schema'")
 		r.Call(a, 2)
 		fails(t, r)
 		fails(t, r)
-		for _, err := range []error{r.Unfit(), second(recorded.Start(t, cfg, recorded.At(noon)))} {
+		for _, err := range []error{r.Unfit(), second(recorded.Start(t, cfg, clock.At(noon)))} {
 			expect(t, "error", fmt.Sprint(err), "USAGE_DB: "+store.ErrUnknownSchema.Error())
 		}
 		expect(t, "served", served(t, r), "a.example 1")
@@ -271,9 +272,9 @@ func TestLaterRelease(t *testing.T) {
 	})
 	w := newWire(t)
 	later := "update quotegate_meta set value = '2' where name = 'schema'"
-	recorded.Begin(t, store.Config{DB: w.direct}, recorded.At(noon)).Exec(t, later)
+	recorded.Begin(t, store.Config{DB: w.direct}, clock.At(noon)).Exec(t, later)
 	w.cut.Store(true)
-	r := recorded.Begin(t, w.Config, recorded.At(noon))
+	r := recorded.Begin(t, w.Config, clock.At(noon))
 	defer r.Kill()
 	w.cut.Store(false)
 	fails(t, r)
@@ -289,7 +290,7 @@ func TestFileThatIsNoDatabase(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := second(recorded.Start(t, store.Config{DB: file}, recorded.At(noon)))
+		err := second(recorded.Start(t, store.Config{DB: file}, clock.At(noon)))
 		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") {
 			t.Errorf("%.20q: got %v", content, err)
 		}
@@ -303,7 +304,7 @@ func TestFileThatIsNoDatabase(t *testing.T) {
 // the file.
 func TestNoAddressIsStored(t *testing.T) {
 	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r := recorded.Begin(t, cfg, clock.At(noon))
 		who := caller.Caller{Agent: "curl", Addr: netip.MustParseAddr("203.0.113.77")}
 		name := r.As("v1", who)
 		r.Flush(t)
@@ -320,7 +321,7 @@ func TestNoAddressIsStored(t *testing.T) {
 		} {
 			expect(t, "name", r.Name(id), want)
 		}
-		other := recorded.Begin(t, store.Config{}, recorded.At(noon))
+		other := recorded.Begin(t, store.Config{}, clock.At(noon))
 		if other.Name(recorded.Agent("203.0.113.77")) == name {
 			t.Error("two keys give a network the same name")
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -25,7 +26,7 @@ func days(t testing.TB, r *recorded.Rig) string {
 // version that this release does not serve; totals, gaps and instances for longer.
 func TestOldDaysAreDeleted(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		clock := recorded.At(noon)
+		clock := clock.At(noon)
 		if cfg.DB != "" {
 			old := recorded.Begin(t, cfg, clock, with(func(o *usage.Options) { o.Versions = []string{"v1", "v0"} }))
 			old.On("v0", c)
@@ -41,7 +42,7 @@ func TestOldDaysAreDeleted(t *testing.T) {
 			r.Exec(t, fmt.Sprintf("update quotegate_days set day = %d where version = 'v0'", noon.Unix()/store.Day+5))
 		}
 		for range 92 {
-			r.Clock.Pass(24 * time.Hour)
+			r.Clock.Advance(24 * time.Hour)
 			r.Call(b, 1)
 			r.Flush(t)
 		}
@@ -61,7 +62,7 @@ func TestOldDaysAreDeleted(t *testing.T) {
 		if ask(t, r, fmt.Sprintf("select count(*) from quotegate_totals where hour < %d", noon.Unix())) == "0" {
 			t.Error("totals were deleted with the days")
 		}
-		r.Clock.Pass(310 * 24 * time.Hour)
+		r.Clock.Advance(310 * 24 * time.Hour)
 		r.Call(a, 1)
 		for range 90 { // a day an hour
 			r.Up(t, time.Hour)
@@ -74,19 +75,19 @@ func TestOldDaysAreDeleted(t *testing.T) {
 // A clock that is ahead for a while deletes the oldest day, and another one every hour.
 func TestClockIsAhead(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r := recorded.Begin(t, cfg, clock.At(noon))
 		for range 10 {
 			r.Call(a, 1)
 			r.Up(t, 24*time.Hour)
 		}
-		r.Clock.Pass(300 * 24 * time.Hour)
+		r.Clock.Advance(300 * 24 * time.Hour)
 		for range 20 {
 			r.Up(t, 5*time.Second)
 		}
 		expect(t, "after minutes", days(t, r), "1 9 9 1")
 		r.Up(t, time.Hour)
 		expect(t, "after an hour", days(t, r), "2 9 8 1")
-		r.Clock.Pass(-301 * 24 * time.Hour)
+		r.Clock.Advance(-301 * 24 * time.Hour)
 		r.Call(b, 1)
 		r.Flush(t)
 		expect(t, "when it is right again", days(t, r), "2 9 9 2")
@@ -106,14 +107,14 @@ func TestClockJumps(t *testing.T) {
 		{[]time.Duration{-300 * 24 * time.Hour}, "-431999 -431999"}, // it was ahead when the service started
 		{[]time.Duration{9000 * time.Hour, -9000 * time.Hour}, "0 2, 2 2"},
 	} {
-		own, server := recorded.At(noon), recorded.At(noon)
+		own, server := clock.At(noon), clock.At(noon)
 		r := recorded.Begin(t, store.Config{DB: postgres.Shared(t).Fresh(t)}, own,
-			func(_ *recorded.Clock, db *store.Store, _ *usage.Options) { db.Clock = server.Now })
+			func(_ *clock.Clock, db *store.Store, _ *usage.Options) { db.Clock = server.Now })
 		r.Age(t, 10)
 		var last time.Time
 		for _, by := range test.jumps {
-			own.Pass(time.Minute)
-			server.Pass(time.Minute + by)
+			own.Advance(time.Minute)
+			server.Advance(time.Minute + by)
 			r.Flush(t)
 			r.Call(a, 1) // which counts by the server's clock, if that is far away
 			r.Flush(t)
@@ -138,7 +139,7 @@ func TestClockJumps(t *testing.T) {
 // A database that is too large gives up its oldest day, which is a gap, and then another.
 func TestDatabaseHasAGreatestSize(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, recorded.At(noon))
+		r := recorded.Begin(t, cfg, clock.At(noon))
 		r.Age(t, 10)
 		for range 5 {
 			for i := range 50 {
@@ -150,8 +151,8 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 			r.Exec(t, "analyze") // so that it knows how many rows there are
 		}
 		r.Flush(t)
-		if bytes, most := r.Size(); bytes == 0 || bytes > most {
-			t.Errorf("got %d bytes of %d", bytes, most)
+		if bytes := r.Stats().Bytes; bytes == 0 || bytes > r.DB.Most {
+			t.Errorf("got %d bytes", bytes)
 		}
 		r.DB.Most = 1000
 		r.Flush(t)
@@ -162,7 +163,7 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 		gaps := ask(t, r, "select began, ended from quotegate_gaps")
 		expect(t, "gaps", gaps, fmt.Sprint(day.Unix(), day.Add(24*time.Hour).Unix()))
 		contains(t, "gate", r.Evidence(t, "v1", 7).Missing, "counts were deleted")
-		r.Clock.Pass(2 * time.Minute)
+		r.Clock.Advance(2 * time.Minute)
 		r.Call(c, 1) // a new name, today
 		for range 6 {
 			if cfg.Postgres() {
@@ -171,7 +172,7 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 			r.Up(t, 2*time.Minute)
 		}
 		expect(t, "days at last", days(t, r), "0 0 0 0")
-		if got := r.Since(); got.After(r.Clock.Now()) {
+		if got := r.Stats().Since; got.After(r.Clock.Now()) {
 			t.Errorf("got whole counts since %s, which is to come", got)
 		}
 	})
@@ -181,7 +182,7 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 // their counts add up.
 func TestInstancesShareADatabase(t *testing.T) {
 	t.Parallel()
-	cfg, clock := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(noon)
+	cfg, clock := store.Config{DB: postgres.Shared(t).Fresh(t)}, clock.At(noon)
 	var all [6]*recorded.Rig
 	var wg sync.WaitGroup
 	for i := range all {
@@ -221,7 +222,7 @@ func TestInstancesShareADatabase(t *testing.T) {
 // name stays, or comes back.
 func TestDeletingWhileAnotherWrites(t *testing.T) {
 	t.Parallel()
-	cfg, clock := store.Config{DB: postgres.Shared(t).Fresh(t)}, recorded.At(noon)
+	cfg, clock := store.Config{DB: postgres.Shared(t).Fresh(t)}, clock.At(noon)
 	deletes, writes := recorded.Begin(t, cfg, clock), recorded.Begin(t, cfg, clock)
 	deletes.Call(a, 1)
 	deletes.Flush(t)
@@ -229,7 +230,7 @@ func TestDeletingWhileAnotherWrites(t *testing.T) {
 	deletes.Exec(t, `create function pause() returns trigger language plpgsql as
 		$$ begin perform pg_sleep(0.5); return null; end $$`)
 	deletes.Exec(t, "create trigger pause before delete on quotegate_clients execute function pause()")
-	clock.Pass(93 * 24 * time.Hour)
+	clock.Advance(93 * 24 * time.Hour)
 	writes.Call(a, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() { deletes.Flush(t) })

@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -78,7 +79,7 @@ func contains(t testing.TB, what, got, want string) {
 
 // with changes the options of a recorder.
 func with(change func(*usage.Options)) recorded.Option {
-	return func(_ *recorded.Clock, _ *store.Store, o *usage.Options) { change(o) }
+	return func(_ *clock.Clock, _ *store.Store, o *usage.Options) { change(o) }
 }
 
 // fails has a write fail, and returns why.

@@ -33,6 +33,7 @@ const (
 	writeInterval = 5 * time.Second  // between two writes, unless they take long
 	maxInterval   = 20 * time.Second // between two writes that take long
 	pauseFactor   = 20               // the pause after a write, as a multiple of its duration
+	retryPause    = 200 * time.Millisecond
 )
 
 // Options of a Recorder.
@@ -45,8 +46,6 @@ type Options struct {
 	WriteTimeout time.Duration
 	// StartTimeout is how long New waits for the database; 12 seconds if zero.
 	StartTimeout time.Duration
-	// RetryPause is between attempts to write the last counts; a second if zero.
-	RetryPause time.Duration
 }
 
 // The recorder is what the gates of a plan look at.
@@ -69,7 +68,6 @@ type Recorder struct {
 	outage atomic.Pointer[outage] // nil while the database takes counts
 
 	writing  chan struct{} // full while writing; guards the fields below
-	prepared bool          // the database has the tables, and its key is known
 	pending  *batch        // what the database has not confirmed
 	batches  int64         // the number of the last batch
 	last     moment        // when the last batch was taken
@@ -105,7 +103,6 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	}
 	r.options.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
 	r.options.StartTimeout = cmp.Or(o.StartTimeout, 12*time.Second)
-	r.options.RetryPause = cmp.Or(o.RetryPause, time.Second)
 	writer := evidence.Writer{Instance: rand.Text(), Flush: r.flushSoon, Notes: r.outageNotes}
 	r.Reader = evidence.New(db, o.Options, writer)
 	r.host, _ = os.Hostname() // without one, the instance has no name
@@ -115,20 +112,16 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	r.last = moment{own: r.Now(), database: r.Now()}
 	r.Follow(store.NotYet, nil)
 	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	first := make(chan error, 1)
-	safego.Go(r.Log, "writing the counts", func() { r.run(first) })
-	var err error
-	select {
-	case err = <-first:
-	case <-time.After(r.options.StartTimeout):
-		r.note(errors.New("it has not answered yet"))
-	}
+	starting, cancel := context.WithTimeout(r.running, r.options.StartTimeout)
+	defer cancel()
+	err := safego.Try(r.Log, "writing the counts", func() error { return r.write(starting) })
 	if hopeless(err) {
 		r.stop()
-		<-r.done
 		_ = db.Close() // the first error matters
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
+	r.note(err)
+	safego.Go(r.Log, "writing the counts", r.run)
 	return r, nil
 }
 
@@ -137,23 +130,18 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 func hopeless(err error) bool { return store.Damaged(err) || errors.Is(err, store.ErrUnknownSchema) }
 
 // run writes until the recorder is closed.
-func (r *Recorder) run(first chan<- error) {
+func (r *Recorder) run() {
 	defer close(r.done)
-	for r.running.Err() == nil {
-		pause := writeInterval
-		safego.Do(r.Log, "writing the counts", func() {
-			began := time.Now()
-			err := r.Flush(r.running)
-			select {
-			case first <- err:
-			default: // only the first is waited for
-			}
-			pause = min(max(writeInterval, pauseFactor*time.Since(began)), maxInterval)
-		})
+	pause := writeInterval
+	for {
 		select {
 		case <-r.running.Done():
+			return
 		case <-r.options.After(pause):
 		}
+		began := time.Now()
+		safego.Do(r.Log, "writing the counts", func() { _ = r.Flush(r.running) }) // an error is noted
+		pause = min(max(writeInterval, pauseFactor*time.Since(began)), maxInterval)
 	}
 }
 
@@ -189,27 +177,8 @@ func (r *Recorder) Follow(hash string, planned []string) {
 // only a hash.
 func (r *Recorder) Name(id caller.Identity) string { return nameOf(r.key.Load(), id) }
 
-// Since is the time since which the counts are complete: when counting began, or the end
-// of the last gap. Until the database has been read, it is the start of the process.
-func (r *Recorder) Since() time.Time { return r.stats.Load().Since.UTC() }
-
-// Total is how often a version was called within a window.
-type Total struct {
-	Version string
-	Window  string // hour, day, week
-	evidence.Count
-}
-
-// Totals returns every version in every window, as of the last write.
-func (r *Recorder) Totals() []Total {
-	var all []Total
-	for _, version := range r.Versions {
-		for i, count := range r.stats.Load().Counts[version] {
-			all = append(all, Total{version, evidence.Windows[i], count})
-		}
-	}
-	return all
-}
+// Stats are as of the last write. Until the database has been read, they are empty.
+func (r *Recorder) Stats() *evidence.Stats { return r.stats.Load() }
 
 // Notes says what the numbers do not include. It is empty if nothing is missing.
 func (r *Recorder) Notes() []string { return append(r.outageNotes(), r.stats.Load().Notes...) }
@@ -222,14 +191,6 @@ func (r *Recorder) outageNotes() []string {
 	}
 	return notes
 }
-
-// Plans is how many different plans the running instances that share the database
-// follow, as of the last write.
-func (r *Recorder) Plans() int { return max(1, r.stats.Load().Plans) }
-
-// Size is how many bytes the database takes, as of the last write, and the number
-// from which on counts are given up.
-func (r *Recorder) Size() (bytes, most int64) { return r.stats.Load().Bytes, r.DB.Most }
 
 // Unfit is an error if a later release has written to the database, so that no count can
 // be written until one of them is replaced.
@@ -252,9 +213,6 @@ func (r *Recorder) note(err error) {
 		r.Log.Error("usage: counts cannot be written and stay in memory", "error", err)
 	case err != nil:
 		r.outage.Store(&outage{was.since, err})
-		if errors.Is(err, store.ErrUnknownSchema) && !errors.Is(was.err, store.ErrUnknownSchema) {
-			r.Log.Error("usage: the service is not ready", "error", err)
-		}
 	}
 }
 
@@ -262,18 +220,11 @@ func (r *Recorder) note(err error) {
 const flushTimeout = 2 * time.Second
 
 // flushSoon writes the waiting counts, so that a page shows them. If that fails or takes
-// long, the page shows what was written before.
+// long, the page shows what was written before, and the next write has them.
 func (r *Recorder) flushSoon(ctx context.Context) {
-	done := make(chan struct{})
-	safego.Go(r.Log, "writing the counts for a page", func() {
-		defer close(done)
-		_ = r.Flush(r.running) // it is noted
-	})
-	select {
-	case <-done:
-	case <-ctx.Done():
-	case <-time.After(flushTimeout):
-	}
+	limited, cancel := context.WithTimeout(ctx, flushTimeout)
+	defer cancel()
+	_ = r.write(limited)
 }
 
 // Close writes the remaining counts, and tries again if that fails. It returns when that
@@ -316,7 +267,7 @@ func (r *Recorder) writeLast(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return err
-		case <-time.After(r.options.RetryPause):
+		case <-time.After(retryPause):
 		}
 	}
 }

@@ -37,6 +37,15 @@ type moment struct{ own, database time.Time }
 // Flush writes what was counted, and brings the stats up to date. It logs the start and
 // the end of an outage.
 func (r *Recorder) Flush(ctx context.Context) error {
+	err := r.write(ctx)
+	if !errors.Is(ctx.Err(), context.Canceled) { // which is no outage
+		r.note(err)
+	}
+	return err
+}
+
+// write takes all steps of a write, one writer at a time.
+func (r *Recorder) write(ctx context.Context) error {
 	select {
 	case r.writing <- struct{}{}:
 	case <-ctx.Done():
@@ -46,75 +55,35 @@ func (r *Recorder) Flush(ctx context.Context) error {
 	limited, cancel := context.WithTimeout(ctx, r.options.WriteTimeout)
 	defer cancel()
 	r.DB.Refresh(r.outage.Load() != nil)
-	err := r.writeAll(limited)
-	if store.Full(err) {
-		err = r.relieve(limited, err)
-	}
-	if errors.Is(ctx.Err(), context.Canceled) { // cancelled here, not an outage
-		return err
-	}
-	if atStart := r.batches == 0 && r.outage.Load() == nil; hopeless(err) && atStart {
-		return err // New returns it
-	}
-	r.note(err)
-	return err
-}
-
-func (r *Recorder) writeAll(ctx context.Context) error {
-	if !r.prepared {
-		if err := r.prepare(ctx); err != nil {
+	for _, step := range []func(context.Context) error{r.writePending, r.collect, r.writePending, r.clean, r.measure} {
+		err := step(limited)
+		if store.Full(err) {
+			return r.relieve(limited, err)
+		}
+		if err != nil {
 			return err
 		}
 	}
-	waited, err := r.writePending(ctx)
-	if err == nil {
-		err = r.collect(ctx)
-	}
-	if err != nil {
-		return err
-	}
-	fresh, err := r.writePending(ctx)
-	if err == nil {
-		err = r.clean(ctx, r.last.database)
-	}
-	if err != nil {
-		return err
-	}
-	return r.measure(ctx, r.last.database, waited || fresh)
+	return nil
 }
 
-// writePending writes the batch that the database has not confirmed, if there is one, and
-// reports whether it had calls.
-func (r *Recorder) writePending(ctx context.Context) (changed bool, err error) {
+// writePending writes the batch that the database has not confirmed, if there is one.
+func (r *Recorder) writePending(ctx context.Context) error {
 	b := r.pending
 	if b == nil {
-		return false, nil
+		return nil
 	}
-	err = r.DB.Transact(ctx, func(tx *store.Session) { r.insert(tx, b) })
-	if store.MissingTable(err) { // the database is another one
-		r.prepared = false
-	}
-	if err != nil {
-		return false, err
-	}
-	r.pending = nil
-	if !b.empty() {
-		r.Changed()
-	}
-	return !b.empty(), nil
-}
-
-// prepare makes the tables if there are none, and reads the key that all instances share.
-func (r *Recorder) prepare(ctx context.Context) error {
-	facts, err := r.DB.Prepare(ctx, r.Now(), r.Log)
-	if err != nil {
+	if err := r.DB.Transact(ctx, func(tx *store.Session) { r.insert(tx, b) }); err != nil {
 		return err
 	}
-	r.key.Store(&facts.Key)
-	r.prepared = true
-	if r.outage.Load() != nil {
+	r.pending = nil
+	if b.number == 1 && r.outage.Load() != nil {
 		r.Log.Warn("usage: calls before the database first answered have names of their own, " +
 			"where a name is made from an address")
+	}
+	if len(b.totals) > 0 {
+		r.Changed()
+		r.measured = time.Time{}
 	}
 	return nil
 }
@@ -149,15 +118,18 @@ func (r *Recorder) collect(ctx context.Context) error {
 	return nil
 }
 
-// insert writes a batch. Rows are sorted, so that instances that write at once do not
-// deadlock.
+// insert writes a batch. Every instance locks clients in the order of their numbers, and
+// a client before its days and findings, so that instances do not deadlock.
 func (r *Recorder) insert(tx *store.Session, b *batch) {
+	facts := tx.Prepare(b.until, r.Log)
 	tx.LockCounting()
-	facts := tx.Facts()
-	if tx.Err != nil || !r.announce(tx, b, facts.Since) {
+	if tx.Err != nil {
 		return
 	}
 	r.key.Store(&facts.Key) // another one if the database was replaced
+	if !r.announce(tx, b, facts.Since) {
+		return
+	}
 	if b.jumped.Abs() > store.MaxSkew {
 		r.Log.Error("usage: the clock has jumped, so that some calls have a wrong time",
 			"by", humanize.Span(b.jumped.Abs()))
@@ -167,8 +139,8 @@ func (r *Recorder) insert(tx *store.Session, b *batch) {
 		r.gap(tx, min(b.began.Unix(), b.until.Unix()), b.until.Unix(), "the clock jumped")
 	}
 	rows, unnamed := admit(tx, b, facts.Key)
-	insertClients(tx, rows)
 	for some := range slices.Chunk(rows, rowsAtOnce) {
+		insertClients(tx, some)
 		r.insertDays(tx, some)
 		r.insertFindings(tx, some)
 	}
@@ -217,10 +189,10 @@ type row struct {
 	id int64
 }
 
-// admit chooses the rows that are written under their names, in the order in which all
-// instances write them. The rest are calls without a name: those of unverified clients
-// that have no name in the database yet, if too many were added today. Of the current
-// version, unverified clients that no old version has seen are left out.
+// admit chooses the rows that are written under their names, by client. The rest are calls
+// without a name: those of unverified clients that have no name in the database yet, if
+// too many were added today. Of the current version, unverified clients that no old
+// version has seen are left out.
 func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []row) {
 	all := make([]row, 0, len(b.clients))
 	ids := make([]int64, 0, len(b.clients))
@@ -230,8 +202,7 @@ func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []ro
 		ids = append(ids, id)
 	}
 	slices.SortFunc(all, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.version, b.version), cmp.Compare(a.id, b.id), cmp.Compare(a.day, b.day),
-			strings.Compare(a.name, b.name))
+		return cmp.Or(cmp.Compare(a.id, b.id), strings.Compare(b.software, a.software), cmp.Compare(a.first, b.first))
 	})
 	named := map[int64]bool{}
 	var id int64
@@ -246,10 +217,9 @@ func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []ro
 		}
 		named[r.id] = r.known || room.reserve(r.network)
 	}
-	for i, r := range all {
-		twice := i > 0 && all[i-1].id == r.id && all[i-1].version == r.version && all[i-1].day == r.day
+	for _, r := range all {
 		switch {
-		case named[r.id] && !twice: // twice: two names with one hash
+		case named[r.id]:
 			rows = append(rows, r)
 		case r.old:
 			unnamed = append(unnamed, r)
@@ -258,34 +228,33 @@ func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []ro
 	return rows, unnamed
 }
 
-// capacity is how many names were added today.
+// capacity is how many names were added today, by network.
 type capacity struct {
 	all      int
 	networks map[int64]int
 }
 
 func readCapacity(tx *store.Session, today int64) *capacity {
-	r := &capacity{networks: map[int64]int{}}
+	c := &capacity{networks: map[int64]int{}}
 	var network int64
-	var added int
-	tx.Each(`select network, count(*) from quotegate_clients
-		where first_seen >= $1 and kind <> 'client' group by network`,
-		[]any{today}, []any{&network, &added}, func() {
-			r.networks[network] = added
-			r.all += added
-		})
-	return r
+	tx.Each("select network from quotegate_clients where first_seen >= $1 and kind <> 'client'",
+		[]any{today}, []any{&network}, func() { c.add(network) })
+	return c
+}
+
+func (c *capacity) add(network int64) {
+	c.all++
+	c.networks[network]++
 }
 
 // reserve reports whether an unverified client may add a name, and counts it. Clients
 // without an address are not of one network.
-func (r *capacity) reserve(network int64) bool {
-	if r.all >= newPerDay || network != 0 && r.networks[network] >= newPerNetwork {
-		return false
+func (c *capacity) reserve(network int64) bool {
+	free := c.all < newPerDay && (network == 0 || c.networks[network] < newPerNetwork)
+	if free {
+		c.add(network)
 	}
-	r.all++
-	r.networks[network]++
-	return true
+	return free
 }
 
 // rowsAtOnce are prepared at a time, so that a large batch takes little memory.
@@ -293,21 +262,17 @@ const rowsAtOnce = 1000
 
 // insertClients writes names, each once: of several days and versions, one with software.
 func insertClients(tx *store.Session, rows []row) {
-	clients := slices.Clone(rows)
-	slices.SortFunc(clients, func(a, b row) int {
-		return cmp.Or(cmp.Compare(a.id, b.id), strings.Compare(b.software, a.software), cmp.Compare(a.first, b.first))
-	})
-	clients = slices.CompactFunc(clients, func(a, b row) bool { return a.id == b.id })
-	for some := range slices.Chunk(clients, rowsAtOnce) {
-		values := make([][]any, len(some))
-		for i, r := range some {
-			kind, _, _ := strings.Cut(r.name, " ")
-			values[i] = []any{r.id, r.name, kind, r.software, r.network, r.first}
+	var values [][]any
+	for i, r := range rows {
+		if i > 0 && rows[i-1].id == r.id {
+			continue
 		}
-		tx.Insert(`insert into quotegate_clients as c (id, name, kind, software, network, first_seen) ROWS
-			on conflict (id) do update set software = excluded.software
-			where excluded.software <> '' and excluded.software <> c.software`, values)
+		kind, _, _ := strings.Cut(r.name, " ")
+		values = append(values, []any{r.id, r.name, kind, r.software, r.network, r.first})
 	}
+	tx.Insert(`insert into quotegate_clients as c (id, name, kind, software, network, first_seen) ROWS
+		on conflict (id) do update set software = excluded.software
+		where excluded.software <> '' and excluded.software <> c.software`, values)
 }
 
 func (r *Recorder) insertDays(tx *store.Session, rows []row) {
@@ -337,7 +302,6 @@ func (r *Recorder) insertDays(tx *store.Session, rows []row) {
 func (r *Recorder) insertFindings(tx *store.Session, rows []row) {
 	days := map[int64][][]any{}
 	for _, c := range rows {
-		slices.SortFunc(c.findings, compareFindings)
 		for _, f := range c.findings {
 			days[c.day] = append(days[c.day], []any{
 				r.Versions[c.version], c.id, c.day, string(f.Outcome), string(f.Code), f.Param, f.calls,
@@ -352,11 +316,6 @@ func (r *Recorder) insertFindings(tx *store.Session, rows []row) {
 	}
 }
 
-// compareFindings orders findings as all instances write them.
-func compareFindings(a, b finding) int {
-	return cmp.Or(cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Code, b.Code), strings.Compare(a.Param, b.Param))
-}
-
 func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total, unnamed []row) {
 	all := maps.Clone(totals)
 	for _, c := range unnamed {
@@ -369,10 +328,7 @@ func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total,
 		}
 	}
 	var rows [][]any
-	for _, in := range slices.SortedFunc(maps.Keys(all), func(a, b versionHour) int {
-		return cmp.Or(cmp.Compare(a.hour, b.hour), cmp.Compare(a.version, b.version), cmp.Compare(a.outcome, b.outcome))
-	}) {
-		sum := all[in]
+	for in, sum := range all {
 		rows = append(rows, []any{in.hour, r.Versions[in.version], outcomeNames[in.outcome], sum.calls, sum.unnamed})
 	}
 	tx.Insert(`insert into quotegate_totals as t (hour, version, outcome, calls, unnamed) ROWS
@@ -384,9 +340,10 @@ func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total,
 const measureEvery = time.Minute
 
 // measure reads the stats, and makes room in a database that is too large.
-func (r *Recorder) measure(ctx context.Context, at time.Time, changed bool) error {
+func (r *Recorder) measure(ctx context.Context) error {
+	at := r.last.database
 	last := r.stats.Load()
-	if changed || at.Sub(r.measured).Abs() >= measureEvery {
+	if at.Sub(r.measured).Abs() >= measureEvery {
 		last = nil
 	}
 	q := r.DB.Ask(ctx)
@@ -429,55 +386,40 @@ func (r *Recorder) giveUp(ctx context.Context, at time.Time) error {
 	r.relieved = at
 	r.Log.Error("usage: the database reached its maximum size; the counts of its oldest day are deleted",
 		"bytes", r.DB.Most, "day", humanize.Date(time.Unix(oldest*day, 0)))
-	r.gap(q, oldest*day, min((oldest+1)*day, at.Unix()),
-		"the database reached its maximum size, and counts were deleted")
-	err := q.Err
-	for more := true; more && err == nil; {
-		more, err = r.deleteDays(ctx, oldest+1)
-	}
-	return err
+	return r.DB.Transact(ctx, func(tx *store.Session) {
+		deleteDays(tx, oldest+1)
+		r.gap(tx, oldest*day, min((oldest+1)*day, at.Unix()),
+			"the database reached its maximum size, and counts were deleted")
+	})
 }
 
-// versions are all of which there may be counts. Other releases may have other versions.
-func versions(q *store.Session) (all []string) {
-	var version string
-	q.Each("select distinct version from quotegate_totals", nil, []any{&version}, func() {
-		all = append(all, version)
-	})
-	return all
-}
+// ofVersions are all of which there may be counts, also those of other releases. With it,
+// days are found by their indexes.
+const ofVersions = "version in (select distinct version from quotegate_totals)"
 
 // oldestDay is the oldest of which there are counts, or -1.
 func oldestDay(q *store.Session) (oldest int64) {
-	oldest = -1
-	for _, version := range versions(q) {
-		var first int64
-		q.Get("select coalesce(min(day), -1) from quotegate_days where version = $1", []any{version}, &first)
-		if first >= 0 && (oldest < 0 || first < oldest) {
-			oldest = first
-		}
-	}
+	q.Get(`select coalesce(min(first), -1) from
+		(select (select min(day) from quotegate_days where version = v.version) as first
+		from (select distinct version from quotegate_totals) as v) as f`, nil, &oldest)
 	return oldest
 }
 
 // cleanEvery is how often old counts are deleted.
 const cleanEvery = time.Hour
 
-// clean deletes what is too old to be looked at, some clients at a time. It deletes at
-// most one day an hour, so that a clock that is ahead for a while does little harm.
-func (r *Recorder) clean(ctx context.Context, at time.Time) error {
+// clean deletes what is too old to be looked at. It deletes at most one day an hour, so
+// that it never takes long, and a clock that is ahead for a while does little harm.
+func (r *Recorder) clean(ctx context.Context) error {
+	at := r.last.database
 	if at.Sub(r.cleaned).Abs() < cleanEvery {
 		return nil
 	}
 	q := r.DB.Ask(ctx)
 	oldest := oldestDay(q)
 	before := min(store.FirstDay(at, store.KeepDays), oldest+1)
-	if q.Err != nil || oldest < 0 {
-		return q.Err
-	}
-	more, err := r.deleteDays(ctx, before)
-	if more || err != nil {
-		return err
+	if before > oldest && q.Err == nil {
+		q.Err = r.DB.Transact(ctx, func(tx *store.Session) { deleteDays(tx, before) })
 	}
 	old := (before + store.KeepDays - store.KeepTotals) * day
 	q.Exec("delete from quotegate_totals where hour < $1", old)
@@ -489,40 +431,12 @@ func (r *Recorder) clean(ctx context.Context, at time.Time) error {
 	return q.Err
 }
 
-// deleteAtOnce is of how many clients old days are deleted in one transaction.
-const deleteAtOnce = 2000
-
-// deleteDays deletes the days before one, of some clients of each version, and the names
-// that have no day left. It reports whether there may be more.
-func (r *Recorder) deleteDays(ctx context.Context, before int64) (more bool, err error) {
-	q := r.DB.Ask(ctx)
-	all := versions(q)
-	if q.Err != nil {
-		return false, q.Err
-	}
-	for _, version := range all {
-		err := r.DB.Transact(ctx, func(tx *store.Session) {
-			tx.LockDeleting()
-			var ids []int64
-			var id int64
-			tx.Each(`select distinct client from quotegate_days where version = $1 and day < $2 limit $3`,
-				[]any{version, before, deleteAtOnce}, []any{&id}, func() { ids = append(ids, id) })
-			more = more || len(ids) == deleteAtOnce
-			tx.ExecAmong("delete from quotegate_days where version = $1 and day < $2 and client in IDS",
-				ids, version, before)
-			tx.ExecAmong("delete from quotegate_findings where version = $1 and day < $2 and client in IDS",
-				ids, version, before)
-			left := map[int64]bool{}
-			for _, version := range all {
-				tx.EachAmong("select distinct client from quotegate_days where version = $1 and client in IDS",
-					ids, []any{version}, []any{&id}, func() { left[id] = true })
-			}
-			ids = slices.DeleteFunc(ids, func(id int64) bool { return left[id] })
-			tx.ExecAmong("delete from quotegate_clients where id in IDS", ids)
-		})
-		if err != nil {
-			return false, err
-		}
-	}
-	return more, nil
+// deleteDays deletes the days before one, and the names that have no later day.
+func deleteDays(tx *store.Session, before int64) {
+	tx.LockAlone()
+	tx.Exec(`delete from quotegate_clients where id in
+		(select client from quotegate_days where day < $1 and `+ofVersions+`) and not exists
+		(select 1 from quotegate_days where client = id and day >= $1 and `+ofVersions+`)`, before)
+	tx.Exec("delete from quotegate_findings where day < $1", before)
+	tx.Exec("delete from quotegate_days where day < $1 and "+ofVersions, before)
 }

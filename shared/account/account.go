@@ -152,7 +152,6 @@ func (r *Reader) Simulate(
 }
 
 var (
-	errNoBlock = &rpc.Failure{Reason: rpc.Undecodable, Text: "it returned no latest block"}
 	errAbsurd  = &rpc.Failure{Reason: rpc.Undecodable, Text: "an implausible gas price"}
 	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "no gas limit makes the calls succeed"}
 )
@@ -160,11 +159,11 @@ var (
 // conditions are what a simulation does not tell.
 type conditions struct {
 	price, native hexutil.U256
-	latest        *rpc.PricedBlock
+	latest        rpc.Block
 }
 
 func (c *conditions) reads(from common.Address, holding *Holding) []rpc.Read {
-	reads := []rpc.Read{rpc.ReadGasPrice(&c.price), rpc.ReadLatestPrice(&c.latest)}
+	reads := []rpc.Read{rpc.ReadGasPrice(&c.price), rpc.ReadLatest(&c.latest)}
 	if holding == nil {
 		return append(reads, rpc.ReadBalance(from, &c.native))
 	}
@@ -179,13 +178,11 @@ func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages [
 	last := messages[len(messages)-1]
 	refusal := s.run(ctx, e, messages)
 	if reasonOf(refusal) == rpc.Declined && len(messages) == 1 {
-		if err := s.estimate(ctx, e, last); err != rpc.ErrNoMethod {
-			refusal = err
-		}
+		refusal = s.estimate(ctx, e, last)
 	}
 	// Nodes that could try a call refuse to if it sends more than the account has.
 	value := (*uint256.Int)(last.Value)
-	short := reasonOf(refusal) == rpc.Declined && refusal != rpc.ErrNoMethod && !value.IsZero()
+	short := reasonOf(refusal) == rpc.Declined && !value.IsZero() && (holding == nil || holding.Native.Lt(value))
 	if refusal != nil && !short {
 		return nil, refusal
 	}
@@ -220,18 +217,19 @@ func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Me
 // estimate has the node estimate a message instead. The error is Declined if it does
 // not.
 func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Message) error {
-	gas, reverted, output, err := e.Estimate(ctx, m)
+	var gas hexutil.Uint64
+	err := e.ReadAll(ctx, rpc.ReadEstimate(m, &gas))
+	if f, ok := errors.AsType[*rpc.Failure](err); ok && f.Reason == rpc.Reverted {
+		s.Calls = []Result{{Error: explainRevert(f.Output)}}
+		return nil
+	}
 	if err != nil {
 		return err
 	}
 	if gas > mostGas {
 		return rpc.ErrNoMethod
 	}
-	s.Calls = []Result{{GasUsed: gas, GasLimit: withMargin(gas)}}
-	if reverted {
-		s.Calls[0].Error = explainRevert(output)
-		return nil
-	}
+	s.Calls = []Result{{GasUsed: uint64(gas), GasLimit: withMargin(uint64(gas))}}
 	// A call of an address without a contract succeeds, and the money is lost.
 	var code hexutil.Bytes
 	if err := e.ReadAll(ctx, rpc.ReadCode(*m.To, &code)); err != nil {
@@ -355,9 +353,6 @@ func withMargin(gas uint64) uint64 { return gas + gas/4 }
 
 // add adds what the simulation does not tell.
 func (s *Simulation) add(c *conditions) error {
-	if c.latest == nil {
-		return errNoBlock
-	}
 	price := uint256.Int(c.price)
 	var baseFee uint256.Int
 	if c.latest.BaseFee != nil {

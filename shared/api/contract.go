@@ -22,8 +22,7 @@ const contractAge = 5 * time.Minute
 
 // Contract serves the contract file of a version: its own text, in which a line such as
 // "# part: paths-swaps" stands for a file of parts, and the components that it refers to
-// and does not define. A version that has renamed a field which these speak of says so:
-// "# renamed: destAmount=dstAmount".
+// and does not define.
 func Contract(version string, own []byte) web.Route {
 	whole := compose(version, string(own))
 	return web.Route{
@@ -33,112 +32,82 @@ func Contract(version string, own []byte) web.Route {
 	}
 }
 
-const renaming = "# renamed: "
-
 func compose(version, own string) string {
-	read := reader(version, own)
-	head, text, found := strings.Cut(own, "\ncomponents:\n")
+	head, text, _ := strings.Cut(own, "\ncomponents:\n")
 	var paths strings.Builder
 	for line := range strings.Lines(head) {
 		if name, isPart := strings.CutPrefix(strings.TrimSpace(line), "# part: "); isPart {
-			line = read(name)
+			line = readPart(version, name)
 		}
-		if !strings.HasPrefix(line, renaming) {
-			paths.WriteString(line)
-		}
-	}
-	if !found {
-		return paths.String()
+		paths.WriteString(line)
 	}
 	all, shared := components{}, components{}
-	for _, section := range sections {
-		all[section] = map[string]string{}
-		shared[section] = map[string]string{}
-		if section != "securitySchemes" { // each version has its own
-			shared.add(section, read(section))
-		}
-	}
 	all.add("", text)
-	for missing := paths.String() + text; missing != ""; { // what is added may refer to more
-		var added strings.Builder
-		for _, ref := range references.FindAllStringSubmatch(missing, -1) {
-			section, name := ref[1], ref[2]
-			if all[section][name] != "" {
+	for _, section := range sharedSections {
+		shared.add(section, readPart(version, section))
+	}
+	var complete func(text string)
+	complete = func(text string) { // adds what a text refers to, and what that refers to
+		for _, reference := range references.FindAllStringSubmatch(text, -1) {
+			key := reference[1]
+			if all[key] != "" {
 				continue
 			}
-			if shared[section][name] == "" {
-				panic("the contract of " + version + " refers to the component " + name + ", which is not there")
+			if shared[key] == "" {
+				panic("the contract of " + version + " refers to the component " + key + ", which is not there")
 			}
-			all[section][name] = shared[section][name]
-			added.WriteString(all[section][name])
+			all[key] = shared[key]
+			complete(all[key])
 		}
-		missing = added.String()
 	}
+	complete(paths.String() + text)
 	return strings.TrimSuffix(paths.String(), "\n") + "\ncomponents:\n" + all.String()
 }
 
-// reader reads files of parts, with the names that a version uses.
-func reader(version, own string) func(name string) string {
-	words := []string{"{version}", version}
-	for line := range strings.Lines(own) {
-		if renamed, ok := strings.CutPrefix(line, renaming); ok {
-			field, own, _ := strings.Cut(strings.TrimSpace(renamed), "=")
-			words = append(words, "`"+field+"`", "`"+own+"`")
-		}
+func readPart(version, name string) string {
+	part, err := parts.ReadFile("contract/" + name + ".yaml")
+	if err != nil {
+		panic("the contract of " + version + " names a part that is not there: " + err.Error())
 	}
-	replacer := strings.NewReplacer(words...)
-	return func(name string) string {
-		part, err := parts.ReadFile("contract/" + name + ".yaml")
-		if err != nil {
-			panic("the contract of " + version + " names a part that is not there: " + err.Error())
-		}
-		return replacer.Replace(string(part))
-	}
+	return strings.ReplaceAll(string(part), "{version}", version)
 }
 
 var (
-	sections   = []string{"securitySchemes", "parameters", "headers", "responses", "schemas", "examples"}
-	references = regexp.MustCompile(`#/components/(\w+)/(\w+)`)
+	references = regexp.MustCompile(`#/components/(\w+/\w+)`)
+	keys       = regexp.MustCompile(`^( {2}| {4})(\w+):`)
+
+	sharedSections = []string{"parameters", "headers", "responses", "schemas", "examples"}
 )
 
-// components are the texts of a contract's components, by section and name.
-type components map[string]map[string]string
+// components are the texts of a contract's components, by section and name: "schemas/Quote".
+type components map[string]string
 
 // add adds the components of a text: of one section, or of all where the text names them.
 func (c components) add(section, text string) {
 	var name string
 	for line := range strings.Lines(text) {
-		switch {
-		case isKey(line, 2):
-			section = keyOf(line)
+		key := keys.FindStringSubmatch(line)
+		if key != nil && key[1] == "  " {
+			section = key[2]
 			continue
-		case isKey(line, 4):
-			name = keyOf(line)
 		}
-		c[section][name] += line
+		if key != nil {
+			name = key[2]
+		}
+		c[section+"/"+name] += line
 	}
-}
-
-// isKey reports whether a line is a key at this depth.
-func isKey(line string, depth int) bool {
-	rest := strings.TrimLeft(line, " ")
-	return len(line)-len(rest) == depth && rest != "\n" && !strings.HasPrefix(rest, "#")
-}
-
-func keyOf(line string) string {
-	name, _, _ := strings.Cut(strings.TrimSpace(line), ":")
-	return name
 }
 
 func (c components) String() string {
 	var text strings.Builder
-	for _, section := range sections {
-		if len(c[section]) == 0 {
-			continue
-		}
-		text.WriteString("  " + section + ":\n")
-		for _, name := range slices.Sorted(maps.Keys(c[section])) {
-			text.WriteString(c[section][name])
+	sorted := slices.Sorted(maps.Keys(c))
+	for _, section := range append([]string{"securitySchemes"}, sharedSections...) {
+		heading := "  " + section + ":\n"
+		for _, key := range sorted {
+			if strings.HasPrefix(key, section+"/") {
+				text.WriteString(heading + c[key])
+				heading = ""
+			}
 		}
 	}
 	return text.String()

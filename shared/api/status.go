@@ -93,10 +93,10 @@ type statusBody struct {
 	Reason   string       `json:"reason,omitempty"`
 
 	// These four are of the least advanced swap, where there are several.
-	Swap       *swapBody       `json:"swap,omitempty"`
-	Source     *sourceBody     `json:"source,omitempty"`
-	Burn       *burnBody       `json:"burn,omitempty"`
-	Settlement *settlementBody `json:"settlement,omitempty"`
+	Swap       *swapBody          `json:"swap,omitempty"`
+	Source     *status.Source     `json:"source,omitempty"`
+	Burn       *burnBody          `json:"burn,omitempty"`
+	Settlement *status.Settlement `json:"settlement,omitempty"`
 
 	Swaps       []swapState `json:"swaps,omitempty"`
 	Omitted     int         `json:"omittedSwaps,omitempty"`
@@ -106,13 +106,13 @@ type statusBody struct {
 }
 
 type swapState struct {
-	State      status.State    `json:"state"`
-	Final      bool            `json:"final"`
-	Reason     string          `json:"reason,omitempty"`
-	Swap       *swapBody       `json:"swap,omitempty"`
-	Burn       *burnBody       `json:"burn,omitempty"`
-	Settlement *settlementBody `json:"settlement,omitempty"`
-	Expected   uint32          `json:"expectedSeconds,omitempty"`
+	State      status.State       `json:"state"`
+	Final      bool               `json:"final"`
+	Reason     string             `json:"reason,omitempty"`
+	Swap       *swapBody          `json:"swap,omitempty"`
+	Burn       *burnBody          `json:"burn,omitempty"`
+	Settlement *status.Settlement `json:"settlement,omitempty"`
+	Expected   uint32             `json:"expectedSeconds,omitempty"`
 }
 
 type swapBody struct {
@@ -124,34 +124,12 @@ type swapBody struct {
 	IntegratorID  common.Hash  `json:"integratorId,omitzero"`
 }
 
-type sourceBody struct {
-	Block         uint64    `json:"blockNumber"`
-	Confirmations uint64    `json:"confirmations"`
-	Time          time.Time `json:"timestamp"`
-}
-
 type burnBody struct {
 	Domain   uint32           `json:"domain"`
 	Nonce    common.Hash      `json:"nonce,omitzero"`
 	Attested bool             `json:"attested"`
 	State    cctp.Attestation `json:"attestationState"`
 	Reason   string           `json:"reason,omitempty"`
-}
-
-type settlementBody struct {
-	ChainID chain.ID     `json:"chainId"`
-	TxHash  common.Hash  `json:"txHash,omitzero"`
-	Amount  *uint256.Int `json:"amount"`
-	Arrived *uint256.Int `json:"arrived"`
-	Time    time.Time    `json:"timestamp,omitzero"`
-	Note    common.Hash  `json:"note,omitzero"`
-	Short   *shortBody   `json:"short,omitempty"`
-}
-
-// shortBody is a status.Short. It is always encoded through a pointer, as its amounts need.
-type shortBody struct {
-	Swapped uint256.Int `json:"swapped"`
-	Paid    uint256.Int `json:"paid"`
 }
 
 func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string) statusBody {
@@ -161,7 +139,7 @@ func mapStatus(src chain.ID, hash common.Hash, s *status.Status, contact string)
 		SrcChain:    src.String(),
 		TxHash:      hash,
 		Reason:      s.Reason,
-		Source:      (*sourceBody)(s.Source),
+		Source:      s.Source,
 		Omitted:     s.Omitted,
 		Contact:     contact,
 		NextSeconds: int((s.Next + time.Second - 1) / time.Second),
@@ -200,7 +178,7 @@ func mapSwap(s *status.Swap) swapState {
 		State:      s.State,
 		Final:      s.Final,
 		Reason:     s.Reason,
-		Settlement: mapPayout(s.Settlement),
+		Settlement: s.Settlement,
 		Expected:   s.Seconds,
 	}
 	if !s.Unread {
@@ -216,21 +194,6 @@ func mapSwap(s *status.Swap) swapState {
 		}
 	}
 	return body
-}
-
-func mapPayout(p *status.Settlement) *settlementBody {
-	if p == nil {
-		return nil
-	}
-	return &settlementBody{
-		ChainID: p.ChainID,
-		TxHash:  p.TxHash,
-		Amount:  &p.Amount,
-		Arrived: &p.Arrived,
-		Time:    p.Time,
-		Note:    p.Note,
-		Short:   (*shortBody)(p.Short),
-	}
 }
 
 func mapOrder(s *calldata.Swap) *swapBody {

@@ -154,56 +154,38 @@ type Shielded struct {
 }
 
 // DecodeShield reads the notes of a log of RAILGUN, in their order. A note that is not of
-// an ERC-20 is left as the zero value.
+// an ERC-20 is left as the zero value. Only canonical encoding is accepted: two numbers, where
+// the lists begin, and the lists, each behind its length. RAILGUN emits as many ciphertexts
+// and fees as notes.
 func DecodeShield(topics []common.Hash, data []byte) ([]Shielded, bool) {
-	const noteWords = 5 // npk, token type, token, token's sub-ID, value
-	if len(topics) != 1 || topics[0] != shieldTopic {
+	const noteWords, ciphertextWords = 5, 4 // npk, token type, token, token's sub-ID, value
+	count := max(0, len(data)/word-8) / (noteWords + ciphertextWords + 1)
+	notes := 5
+	ciphertexts := notes + 1 + count*noteWords
+	fees := ciphertexts + 1 + count*ciphertextWords
+	if len(topics) != 1 || topics[0] != shieldTopic || len(data) != word*(fees+1+count) {
 		return nil, false
 	}
-	notes, ok := listAt(data, 2, noteWords)
-	fees, alsoOK := listAt(data, 4, 1)
-	if !ok || !alsoOK || len(notes)/noteWords != len(fees) {
-		return nil, false
+	at := func(i int) []byte { return data[i*word : (i+1)*word] }
+	for i, list := range []int{notes, ciphertexts, fees} {
+		begin, okBegin := smallUint(at(2 + i))
+		length, okLength := smallUint(at(list))
+		if !okBegin || !okLength || begin != list*word || length != count {
+			return nil, false
+		}
 	}
-	shielded := make([]Shielded, len(fees))
+	shielded := make([]Shielded, count)
 	for i := range shielded {
-		note := notes[noteWords*i : noteWords*(i+1)]
-		if note[1] != (common.Hash{}) || note[3] != (common.Hash{}) {
+		note := notes + 1 + i*noteWords
+		if !IsZero(at(note+1)) || !IsZero(at(note+3)) {
 			continue
 		}
-		shielded[i].NPK = note[0]
-		shielded[i].Token = common.BytesToAddress(note[2][:])
-		shielded[i].Value.SetBytes(note[4][:])
-		shielded[i].Fee.SetBytes(fees[i][:])
+		shielded[i].NPK = common.Hash(at(note))
+		shielded[i].Token = common.BytesToAddress(at(note + 2))
+		shielded[i].Value.SetBytes(at(note + 4))
+		shielded[i].Fee.SetBytes(at(fees + 1 + i))
 	}
 	return shielded, true
-}
-
-// listAt reads a list whose items have so many words each, and whose offset is at a place
-// of data.
-func listAt(data []byte, place, itemWords int) ([]common.Hash, bool) {
-	length := uint64(len(data) / word) // in words
-	at := func(i uint64) (n uint64, ok bool) {
-		if i >= length {
-			return 0, false
-		}
-		w := new(uint256.Int).SetBytes(data[i*word : (i+1)*word])
-		return w.Uint64(), w.IsUint64()
-	}
-	offset, ok := at(uint64(place))
-	if !ok || offset%word != 0 {
-		return nil, false
-	}
-	start := offset/word + 1
-	count, ok := at(start - 1)
-	if !ok || count > length/uint64(itemWords) || start+count*uint64(itemWords) > length {
-		return nil, false
-	}
-	list := make([]common.Hash, count*uint64(itemWords))
-	for i := range list {
-		list[i] = common.Hash(data[(start+uint64(i))*word:])
-	}
-	return list, true
 }
 
 // DecodeBurnt reads the log of a messenger's event DepositForBurn, which tells what

@@ -155,6 +155,71 @@ func TestDecodeEvents(t *testing.T) {
 	}
 }
 
+// TestDecodeShield: the first two notes are of other kinds of tokens.
+func TestDecodeShield(t *testing.T) {
+	type tokenData struct {
+		TokenType    uint8
+		TokenAddress common.Address
+		TokenSubID   *big.Int
+	}
+	type preimage struct {
+		Npk   [32]byte
+		Token tokenData
+		Value *big.Int
+	}
+	type ciphertext struct {
+		EncryptedBundle [3][32]byte
+		ShieldKey       [32]byte
+	}
+	notes := []preimage{
+		{someHash, tokenData{1, somebody, new(big.Int)}, big.NewInt(1)},
+		{someHash, tokenData{0, somebody, big.NewInt(7)}, big.NewInt(1)},
+		{number(3), tokenData{0, somebody, new(big.Int)}, big.NewInt(2000)},
+	}
+	topics, data := emit(t, contracts.RailgunABI, "Shield", nil, big.NewInt(1), big.NewInt(2), notes,
+		make([]ciphertext, 3), []*big.Int{big.NewInt(5), new(big.Int), big.NewInt(6)})
+	got, ok := calldata.DecodeShield(topics, data)
+	note := calldata.Shielded{NPK: number(3), Token: somebody, Value: *uint256.NewInt(2000), Fee: *uint256.NewInt(6)}
+	if !ok || !slices.Equal(got, []calldata.Shielded{{}, {}, note}) {
+		t.Fatalf("got %v, %v", got, ok)
+	}
+	for _, at := range []int{2, 3, 4, 5, 21, 34} { // where the lists begin, and their lengths
+		other := bytes.Clone(data)
+		other[32*at+31] ^= 1
+		if _, ok := calldata.DecodeShield(topics, other); ok {
+			t.Errorf("another word %d was accepted", at)
+		}
+	}
+	for _, cut := range [][]byte{nil, data[:8*32], data[:len(data)-32], data[:len(data)-1]} {
+		if _, ok := calldata.DecodeShield(topics, cut); ok {
+			t.Errorf("%d bytes were accepted", len(cut))
+		}
+	}
+}
+
+// Money is read from a log that is whole, and from no other.
+func TestDecodeTransfer(t *testing.T) {
+	indexed := []common.Hash{{1}, common.BytesToHash(somebody[:])}
+	topics, data := emit(t, contracts.TokenABI, "Transfer", indexed, big.NewInt(55))
+	if to, amount, ok := calldata.DecodeTransfer(topics, data); !ok || to != somebody || amount.Uint64() != 55 {
+		t.Errorf("got %s to %s, %t", amount.Dec(), to, ok)
+	}
+	for name, bad := range map[string]struct {
+		topics []common.Hash
+		data   []byte
+	}{
+		"no topic":        {nil, data},
+		"a topic missing": {topics[:2], data},
+		"another event":   {[]common.Hash{{1}, {1}, {1}}, data},
+		"cut off":         {topics, data[:31]},
+		"too long":        {topics, append(slices.Clone(data), 0)},
+	} {
+		if _, _, ok := calldata.DecodeTransfer(bad.topics, bad.data); ok {
+			t.Errorf("transfer, %s: accepted", name)
+		}
+	}
+}
+
 // The IDs are those that the compiled pool computes: see docs/contracts.md for the same
 // vectors from an independent encoder.
 func TestSettlementIDs(t *testing.T) {
@@ -297,7 +362,10 @@ func TestDecodeMessage(t *testing.T) {
 
 // Whatever a node or the issuer sends, it is read or refused.
 func FuzzDecodeEvents(f *testing.F) {
-	for _, topic := range []common.Hash{contracts.PoolABI.Events["Swap"].ID, calldata.SettledTopic, contracts.TokenMessengerABI.Events["DepositForBurn"].ID, calldata.ReceivedTopic} {
+	for _, topic := range []common.Hash{
+		contracts.PoolABI.Events["Swap"].ID, calldata.SettledTopic, contracts.RailgunABI.Events["Shield"].ID,
+		contracts.TokenMessengerABI.Events["DepositForBurn"].ID, calldata.ReceivedTopic,
+	} {
 		for topics := range byte(5) {
 			f.Add(topic[:], topics, bytes.Repeat([]byte{0, 32}, 300))
 		}
@@ -315,6 +383,9 @@ func FuzzDecodeEvents(f *testing.F) {
 			t.Error("a hook is longer than the data")
 		}
 		_, _ = calldata.DecodeReceived(topics, data)
+		if notes, ok := calldata.DecodeShield(topics, data); ok && 32*len(notes) > len(data) {
+			t.Error("there are more notes than data")
+		}
 		_, _ = calldata.DecodeOrder(data, somebody)
 		_, _ = calldata.SwapOfHook(uint256.NewInt(1), data)
 		if m, err := calldata.DecodeMessage(data); err == nil && len(m.HookData)+376 != len(data) {

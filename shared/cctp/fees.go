@@ -70,7 +70,6 @@ type Fees struct {
 	client  *client // nil: the built-in table only
 	log     *slog.Logger
 	sources []*source // by chain
-	byChain map[chain.ID]*source
 
 	ctx  context.Context // of the look-ups
 	stop context.CancelFunc
@@ -85,7 +84,7 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 	if err != nil {
 		return nil, err
 	}
-	f := &Fees{log: log, byChain: make(map[chain.ID]*source)}
+	f := &Fees{log: log}
 	for _, n := range chain.Networks() {
 		pair, err := chain.FindPair(n.ID, chain.USDC, chain.Hub, chain.USDC)
 		if err != nil || pair.Route != chain.CCTPInbound {
@@ -97,7 +96,6 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 		}
 		s.known.Store(&result{})
 		f.sources = append(f.sources, s)
-		f.byChain[n.ID] = s
 	}
 	f.ctx, f.stop = context.WithCancel(context.Background())
 	if base != nil {
@@ -145,11 +143,12 @@ func (f *Fees) Warm(ctx context.Context) {
 // Of is the fee of burns on a source chain. For a chain that is not the source
 // of a burn it has the highest rate there is, which is safe.
 func (f *Fees) Of(source chain.ID) State {
-	s := f.byChain[source]
-	if s == nil {
-		return State{Source: source, Rate: highest, Origin: BuiltIn}
+	for _, s := range f.sources {
+		if s.chain == source {
+			return s.state(time.Now())
+		}
 	}
-	return s.state(time.Now())
+	return State{Source: source, Rate: highest, Origin: BuiltIn}
 }
 
 // State is what each source serves now, by chain.

@@ -8,6 +8,7 @@ package chain
 import (
 	"encoding/hex"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -52,8 +53,11 @@ func (id ID) Name() string {
 	return network.Name
 }
 
-// BlockTime is about how long a block takes: two seconds at most, but on the networks whose shortest time is longer.
-func (id ID) BlockTime() time.Duration { return max(2*time.Second, id.FastestBlock()) }
+// BlockTime is about how long a block of a network takes: two seconds, or the shortest time where that is longer.
+func (id ID) BlockTime() time.Duration {
+	network, _ := FindNetwork(id)
+	return max(2*time.Second, network.Block)
+}
 
 // UsualGap is the greatest age of the latest block of a network. A node with an older one
 // has stalled.
@@ -61,9 +65,6 @@ func (id ID) UsualGap() time.Duration { return max(20*id.BlockTime(), 2*time.Min
 
 // String is the decimal form, as it appears in requests.
 func (id ID) String() string { return strconv.FormatUint(uint64(id), 10) }
-
-// ParseID reads a routing ID from a request.
-func ParseID(text string) (ID, error) { return all.ParseID(text) }
 
 // otherNotation finds the chain that is meant by an ID in hexadecimal (0x171) or
 // as CAIP-2 writes it (eip155:369), or by the name of a network. It is 0 for none.
@@ -84,14 +85,11 @@ func otherNotation(text string) ID {
 
 // idByText has the routing IDs of all networks and privacy pools.
 var idByText = func() map[string]ID {
-	ids := map[string]ID{}
-	for _, id := range privacy {
-		ids[id.String()] = id
+	byText := map[string]ID{}
+	for _, id := range slices.Concat(privacy, public) {
+		byText[id.String()] = id
 	}
-	for _, n := range networks {
-		ids[n.ID.String()] = n.ID
-	}
-	return ids
+	return byText
 }()
 
 // Address is an EVM address together with its EIP-55 text, so that the text

@@ -193,6 +193,7 @@ func TestFindTokenRefuses(t *testing.T) {
 		says       string
 	}{
 		{"unknown symbol", "SHIB", 1, "supported there: USDC, ETH, USDT, DAI"},
+		{"a letter that folds to s only in Unicode", "uſdc", 1, "That token is not supported"},
 		{"a symbol of another chain", "DAI", 8453, "DAI is not supported on chain 8453"},
 		{"pegged ether outside the privacy pool", "WETH", 56, "WETH is not supported on chain 56"},
 		{"the coin of a chain that pays in another", "0x0000000000000000000000000000000000000000", 369, "supported there: USDC, WETH"},

@@ -1,10 +1,11 @@
 package chain
 
 import (
+	"cmp"
 	_ "embed"
-	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
 )
@@ -20,18 +21,14 @@ type Deployment struct {
 	Contact    string // whom a user asks whose swap does not settle; empty if not stated
 	Settlement Settlement
 	Railgun    Railgun
-	Explorers  map[ID]string // by network: instead of the explorer of the table; empty for none
-	Warnings   []string      // what is accepted but may not be meant, in words
+	Warnings   []string // what is accepted but may not be meant, in words
 
-	targets    map[sourceKey]Address
+	file       deploymentFile
+	targets    map[end]Address
 	registries map[ID]Address
 	uses       map[common.Address][]use // of every contract, also of retired routers
-	seconds    map[pairKey]uint32
-
-	rows          []Router // the targets, by chain and symbol
-	retired       []Router // those whose token is known
-	tracked       bool
-	confirmations map[ID]uint64 // by network, where the file says so
+	rows       []Router                 // the targets, by chain and symbol
+	retired    []Router                 // those whose token is known
 }
 
 // Railgun is what RAILGUN takes for itself, in basis points. It is not part of
@@ -56,9 +53,7 @@ type Router struct {
 	Router  Address
 }
 
-func (r Router) source() sourceKey { return sourceKey{r.ChainID, r.Token.Symbol} }
-
-func (r Router) what() string { return "the router of " + r.source().String() }
+func (r Router) source() end { return end{r.ChainID, r.Token.Symbol} }
 
 //go:embed reference.json
 var reference []byte
@@ -79,54 +74,48 @@ func Reference() *Deployment {
 // the issuer's messenger.
 func (d *Deployment) Target(p *Pair) Address { return d.targets[p.source()] }
 
-// Changes says in what a deployment differs from the one before, in words. It is
-// empty only if nothing differs.
-func (d *Deployment) Changes(before *Deployment) (changes []string) {
-	add := func(differs bool, what string) {
-		if differs {
-			changes = append(changes, what)
+// Changes names the fields of the file in which a deployment differs from the one before.
+func (d *Deployment) Changes(before *Deployment) (changed []string) {
+	now, then := reflect.ValueOf(d.file), reflect.ValueOf(before.file)
+	for i := range now.NumField() {
+		if !reflect.DeepEqual(now.Field(i).Interface(), then.Field(i).Interface()) {
+			name, _, _ := strings.Cut(now.Type().Field(i).Tag.Get("json"), ",")
+			changed = append(changed, name)
 		}
 	}
-	add(d.Name != before.Name, "the name")
-	add(d.Contact != before.Contact, "the contact")
-	add(d.Settlement != before.Settlement, "the settlement")
-	for _, r := range d.rows {
-		add(before.targets[r.source()] != r.Router, r.what())
-	}
-	for _, r := range before.rows {
-		_, kept := d.targets[r.source()]
-		add(!kept, r.what())
-	}
-	for _, id := range PoolChains {
-		add(d.registries[id] != before.registries[id], "the registry of chain "+id.String())
-	}
-	add(!slices.Equal(d.retired, before.retired), "the retired routers")
-	add(!maps.Equal(d.seconds, before.seconds), "the usual times")
-	add(d.Railgun != before.Railgun, "RAILGUN's rates")
-	add(!maps.Equal(d.Explorers, before.Explorers), "the explorers")
-	add(d.tracked != before.tracked, "the tracking")
-	add(!maps.Equal(d.confirmations, before.confirmations), "the confirmations")
-	add(len(changes) == 0 && !reflect.DeepEqual(d, before), "other contracts")
-	return changes
+	return changed
 }
 
-// Seconds is how long a swap usually takes, 0 if the deployment does not say.
-func (d *Deployment) Seconds(p *Pair) uint32 { return d.seconds[p.key()] }
+// Seconds is how long a swap usually takes, 0 if the deployment does not say. Of the
+// rows that match, the last counts.
+func (d *Deployment) Seconds(p *Pair) uint32 {
+	for _, row := range slices.Backward(d.file.Seconds) {
+		if row.matches(p) {
+			return row.Seconds
+		}
+	}
+	return 0
+}
 
-// Local reports whether the contracts exist on local chains only: those of the embedded deployment and of the devnet.
-func (d *Deployment) Local() bool { return d.Name == "reference" || d.Name == "devnet" }
-
-// Explorer is where people look up a transaction on a network, empty if nowhere. No public explorer knows a local
-// chain.
+// Explorer is where people look up a transaction on a network, empty if nowhere. No public explorer knows the local
+// chains of the embedded deployment and of the devnet.
 func (d *Deployment) Explorer(network ID) string {
-	if stated, ok := d.Explorers[network]; ok {
+	if stated, ok := d.file.Explorers[network.String()]; ok {
 		return stated
 	}
-	if d.Local() {
+	if d.Name == "reference" || d.Name == "devnet" {
 		return ""
 	}
 	known, _ := FindNetwork(network)
 	return known.Explorer
+}
+
+// Confirmations is how many blocks make a transaction on a network final. The
+// block of the transaction is the first.
+func (d *Deployment) Confirmations(network ID) uint64 {
+	const ofUnknown = 300 // as many as the fastest network of the table needs
+	known, _ := FindNetwork(network)
+	return cmp.Or(d.file.Confirmations[network.String()], known.Confirmations, ofUnknown)
 }
 
 // FeeChain is the network of the pool that pays out a swap to dst. The fees are
@@ -144,18 +133,18 @@ func (d *Deployment) Registry(network ID) Address { return d.registries[network]
 // Routers lists the target of every source that is served, virtual IDs included, by
 // chain and symbol.
 func (d *Deployment) Routers() []Router {
-	return d.rowsOf(func(p *Pair, row sourceKey) bool { return p.source() == row })
+	return d.rowsOf(func(p *Pair, row end) bool { return p.source() == row })
 }
 
 // Contracts lists the routers and the pools that only pay out.
 func (d *Deployment) Contracts() []Router {
-	return d.rowsOf(func(p *Pair, row sourceKey) bool {
+	return d.rowsOf(func(p *Pair, row end) bool {
 		return p.source() == row || d.payer(p.Dst, p.DstToken.Symbol) == row
 	})
 }
 
 // rowsOf are the rows that a pair which is served needs.
-func (d *Deployment) rowsOf(needs func(p *Pair, row sourceKey) bool) (found []Router) {
+func (d *Deployment) rowsOf(needs func(p *Pair, row end) bool) (found []Router) {
 	for _, r := range d.rows {
 		if slices.ContainsFunc(d.pairs, func(p Pair) bool { return needs(&p, r.source()) }) {
 			found = append(found, r)
@@ -202,7 +191,7 @@ func (d *Deployment) Networks() (needed []Network) {
 
 // Tracked tells whether the pools settle swaps as docs/contracts.md says, so that
 // anyone can find the settlement of a swap on chain.
-func (d *Deployment) Tracked() bool { return d.tracked }
+func (d *Deployment) Tracked() bool { return d.file.Tracking == trackingReference }
 
 // FindRouter finds the contract at an address of a network that takes source
 // transactions, or took them before it was retired. Where a privacy pool shares
@@ -236,20 +225,18 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 		return Payout{}, false
 	}
 	payer := d.payer(dst, paid.Symbol)
-	p := Payout{Network: d.FeeChain(dst), Token: token}
-	if p.Network != dst.Network() {
-		p.Onward = true
-		if t := tokenOf(payer.id, payer.symbol); t != nil {
-			p.Token = t.Address.Address
-		}
-	}
 	current, ok := d.targets[payer]
 	if !ok {
 		return Payout{}, false
 	}
-	p.Pools = []common.Address{current.Address}
+	p := Payout{
+		Network: payer.id.Network(),
+		Pools:   []common.Address{current.Address},
+		Token:   tokenOf(payer.id, payer.symbol).Address.Address,
+		Onward:  payer.id != dst,
+	}
 	for _, r := range d.retired {
-		if r.ChainID == payer.id && r.Token.Symbol == payer.symbol {
+		if r.source() == payer {
 			p.Pools = append(p.Pools, r.Router.Address)
 		}
 	}
@@ -258,18 +245,22 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 
 // payer is the pool that pays out a token on dst: the one there or, where there are no
 // pools, the one of the settlement chain.
-func (d *Deployment) payer(dst ID, symbol string) sourceKey {
+func (d *Deployment) payer(dst ID, symbol string) end {
 	if network := d.FeeChain(dst); network != dst.Network() {
-		return sourceKey{network, symbol}
+		return end{network, symbol}
 	}
-	return sourceKey{dst, symbol}
+	return end{dst, symbol}
 }
 
 // UsualSeconds is how long a swap from a router usually takes, 0 if the deployment
 // does not say.
 func (d *Deployment) UsualSeconds(from Router, dst ID, token common.Address) uint32 {
-	if t := tokenAt(dst, token); t != nil {
-		return d.seconds[pairKey{from.ChainID, dst, from.Token.Symbol, t.Symbol}]
+	t := tokenAt(dst, token)
+	if t == nil {
+		return 0
+	}
+	if p := all.byKey[pairKey{from.source(), end{dst, t.Symbol}}]; p != nil {
+		return d.Seconds(p)
 	}
 	return 0
 }

@@ -52,8 +52,14 @@ type poolRow struct {
 }
 
 const (
-	mostName    = 64  // characters
-	mostContact = 200 // bytes
+	mostName          = 64  // characters
+	mostContact       = 200 // bytes
+	mostConfirmations = 10_000
+	mostSeconds       = 7 * 24 * 60 * 60 // a week
+	mostRailgunBPS    = 1000             // 10 %: far above what RAILGUN has ever taken
+	longestExplorer   = 2048
+
+	trackingReference = "reference" // the value of tracking
 )
 
 // ReadDeployment reads an operator's file.
@@ -66,65 +72,106 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 	file := deploymentFile{Railgun: Railgun{ShieldBPS: 25, UnshieldBPS: 25}} // unless it says otherwise
 	file.Settlement.ChainID = 8453
 	problems := jsonfile.Decode(data, &file)
-	b := builder{
-		problems: problems,
-		Deployment: Deployment{
-			Name:       file.Name,
-			targets:    make(map[sourceKey]Address),
-			registries: make(map[ID]Address),
-			uses:       make(map[common.Address][]use),
-			seconds:    make(map[pairKey]uint32),
-			Explorers:  make(map[ID]string),
-
-			confirmations: make(map[ID]uint64),
-		},
-	}
-	b.name(file.Name)
+	b := builder{problems, &Deployment{
+		Name:       file.Name,
+		Contact:    file.Contact,
+		Railgun:    file.Railgun,
+		file:       file,
+		targets:    make(map[end]Address),
+		registries: make(map[ID]Address),
+		uses:       make(map[common.Address][]use),
+	}}
+	b.checkValues(&file)
 	b.settlement(file)
 	b.pools(file.Pools)
 	b.messengers(file.Messengers)
-	b.registryRows(file.Registries)
-	b.retired(file.Retired)
-	b.times(file.Seconds)
-	b.railgun(file.Railgun)
-	b.explorers(file.Explorers)
-	b.tracking(file.Tracking, file.Contact, file.Confirmations)
+	byChain(b, "registries", file.Registries, PoolChains, func(at string, id ID, text string) {
+		b.registries[id] = b.contract(at, text, use{id, "the integrator registry of chain " + id.String()})
+	})
+	b.retire(file.Retired)
 	b.serve()
-	b.warnOfSharedRouters()
 	b.list()
-	if err := b.problems.Err(); err != nil {
+	b.warnOfSharedRouters()
+	if err := b.Err(); err != nil {
 		return nil, err
 	}
-	return &b.Deployment, nil
+	return b.Deployment, nil
 }
 
-// builder fills a deployment from a file and collects the problems.
+// builder fills a deployment from a file and collects the problems. Add notes one at a place of the file, such as
+// pools[2].router.
 type builder struct {
-	Deployment
-	problems *jsonfile.Problems
+	*jsonfile.Problems
+	*Deployment
 }
 
-// problem notes what is wrong at a place of the file, such as pools[2].router.
-func (b *builder) problem(at, format string, args ...any) { b.problems.Add(at, format, args...) }
-
-func (b *builder) name(name string) {
-	switch {
-	case name == "":
-		b.problem("name", "missing")
-	case utf8.RuneCountInString(name) > mostName || !printable(name):
-		b.problem("name", "write at most %d printable characters", mostName)
+// byChain reads a field by chain, in the order of their IDs as text.
+func byChain[V any](b builder, field string, rows map[string]V, of []ID, read func(at string, id ID, value V)) {
+	for _, key := range slices.Sorted(maps.Keys(rows)) {
+		at := field + "." + key
+		if id := idByText[key]; slices.Contains(of, id) {
+			read(at, id, rows[key])
+		} else {
+			b.Add(at, "not one of the chains %v", of)
+		}
 	}
 }
+
+// checkValues checks what stands for itself.
+func (b builder) checkValues(file *deploymentFile) {
+	switch {
+	case file.Name == "":
+		b.Add("name", "missing")
+	case utf8.RuneCountInString(file.Name) > mostName || !printable(file.Name):
+		b.Add("name", "write at most %d printable characters", mostName)
+	}
+	if len(file.Contact) > mostContact || !printable(file.Contact) {
+		b.Add("contact", "write one line of at most %d bytes, such as an email address or a URL", mostContact)
+	}
+	if !slices.Contains([]string{"", "none", trackingReference}, file.Tracking) {
+		b.Add("tracking", "%q is unknown; "+
+			"write reference if the pools settle as docs/contracts.md says, and none otherwise", file.Tracking)
+	}
+	if rate := file.Railgun.ShieldBPS; rate > mostRailgunBPS {
+		b.Add("railgun.shieldBps", "%d is above %d basis points", rate, mostRailgunBPS)
+	}
+	if rate := file.Railgun.UnshieldBPS; rate > mostRailgunBPS {
+		b.Add("railgun.unshieldBps", "%d is above %d basis points", rate, mostRailgunBPS)
+	}
+	for i, row := range file.Seconds {
+		at := fmt.Sprintf("seconds[%d]", i)
+		if row.Seconds == 0 || row.Seconds > mostSeconds {
+			b.Add(at+".seconds", "%d is not between 1 and %d, a week", row.Seconds, mostSeconds)
+		}
+		if !slices.ContainsFunc(all.pairs, func(p Pair) bool { return row.matches(&p) }) {
+			b.Add(at, "no supported pair matches it; "+
+				"type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols")
+		}
+	}
+	byChain(b, "confirmations", file.Confirmations, public, func(at string, _ ID, n uint64) {
+		if n == 0 || n > mostConfirmations {
+			b.Add(at, "%d is not between 1 and %d", n, mostConfirmations)
+		}
+	})
+	// Explorers are links for people. The clients refuse a listing with another address.
+	byChain(b, "explorers", file.Explorers, public, func(at string, _ ID, site string) {
+		if site != "" && !explorers.MatchString(site) || len(site) > longestExplorer {
+			b.Add(at, "%q is not an https address without a slash at its end", site)
+		}
+	})
+}
+
+var explorers = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
 
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-func (b *builder) settlement(file deploymentFile) {
+func (b builder) settlement(file deploymentFile) {
 	id := file.Settlement.ChainID
 	network, _ := FindNetwork(id)
 	if network.CCTP == nil || network.ID != id || !slices.Contains(PoolChains, id) {
-		b.problem("settlement.chainId", "%d is not a pool chain on the issuer's network; use 1 or 8453", id)
+		b.Add("settlement.chainId", "%d is not a pool chain on the issuer's network; use 1 or 8453", id)
 	} else {
 		b.Settlement.ChainID, b.Settlement.Domain = id, network.CCTP.Domain
 	}
@@ -134,26 +181,25 @@ func (b *builder) settlement(file deploymentFile) {
 	}
 }
 
-func (b *builder) pools(rows []poolRow) {
+func (b builder) pools(rows []poolRow) {
 	for i, row := range rows {
 		at := fmt.Sprintf("pools[%d]", i)
-		src := sourceKey{row.ChainID, row.Token}
-		needed := slices.ContainsFunc(all.pairs, func(p Pair) bool { return p.source() == src && p.Route == Direct })
-		if !needed {
-			b.problem(at, "no pair needs a pool for %s", src)
-			continue
+		src := row.source()
+		_, repeated := b.targets[src]
+		switch {
+		case !slices.ContainsFunc(all.pairs, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
+			b.Add(at, "no pair needs a pool for %s", src)
+		case repeated:
+			b.Add(at, "%s has an earlier row", src)
+		default:
+			b.targets[src] = b.router(at+".router", row.Router, src)
 		}
-		if _, repeated := b.targets[src]; repeated {
-			b.problem(at, "%s has an earlier row", src)
-			continue
-		}
-		b.targets[src] = b.router(at+".router", row.Router, src)
 	}
 }
 
 // router reads a router. The privacy pool of a network may share the one of its token
 // there, which warnOfSharedRouters tells of.
-func (b *builder) router(at, text string, src sourceKey) Address {
+func (b builder) router(at, text string, src end) Address {
 	for known, router := range b.targets {
 		if router.String() == text && known.symbol == src.symbol && known.id.Network() == src.id.Network() {
 			return router
@@ -162,45 +208,24 @@ func (b *builder) router(at, text string, src sourceKey) Address {
 	return b.contract(at, text, use{src.id.Network(), "the router of " + src.String()})
 }
 
-func (b *builder) messengers(rows map[string]string) {
+func (b builder) messengers(rows map[string]string) {
 	for _, id := range onCCTP {
-		b.targets[sourceKey{id, USDC}] = messenger
+		b.targets[end{id, USDC}] = messenger
 	}
-	b.byChain("messengers", rows, onCCTP, "not a CCTP source chain", func(at string, id ID, text string) {
+	byChain(b, "messengers", rows, onCCTP, func(at string, id ID, text string) {
 		if text != messenger.String() {
-			b.targets[sourceKey{id, USDC}] = b.contract(at, text, use{id, "the messenger of chain " + id.String()})
+			b.targets[end{id, USDC}] = b.contract(at, text, use{id, "the messenger of chain " + id.String()})
 		}
 	})
 }
 
-// byChain reads something of some chains, in the order of their IDs as text.
-func (b *builder) byChain(
-	field string, rows map[string]string, of []ID, otherwise string, read func(at string, id ID, text string),
-) {
-	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		at := field + "." + key
-		if id := idByText[key]; slices.Contains(of, id) {
-			read(at, id, rows[key])
-		} else {
-			b.problem(at, "%s", otherwise)
-		}
-	}
-}
-
-func (b *builder) registryRows(rows map[string]string) {
-	noPool := fmt.Sprintf("not a pool chain; those are %v", PoolChains)
-	b.byChain("registries", rows, PoolChains, noPool, func(at string, id ID, text string) {
-		b.registries[id] = b.contract(at, text, use{id, "the integrator registry of chain " + id.String()})
-	})
-}
-
-// retired checks that no retired router is still in use. It may be listed twice.
-func (b *builder) retired(rows []poolRow) {
+// retire checks that no retired router is still in use. It may be listed twice.
+func (b builder) retire(rows []poolRow) {
 	routers := make([]Address, len(rows))
 	for i, row := range rows {
 		routers[i] = b.address(fmt.Sprintf("retired[%d].router", i), row.Router, row.retired())
 		if t := tokenOf(row.ChainID, row.Token); t != nil {
-			b.Deployment.retired = append(b.Deployment.retired, Router{row.ChainID, *t, routers[i]})
+			b.retired = append(b.retired, Router{row.ChainID, *t, routers[i]})
 		}
 	}
 	for i, row := range rows {
@@ -208,31 +233,10 @@ func (b *builder) retired(rows []poolRow) {
 	}
 }
 
-func (r poolRow) retired() use {
-	return use{r.ChainID.Network(), "a retired router of " + sourceKey{r.ChainID, r.Token}.String()}
-}
+func (r poolRow) source() end { return end{r.ChainID, r.Token} }
 
-// times fills in how long swaps take. Where several rows match a pair, the last
-// counts.
-func (b *builder) times(rows []secondsRow) {
-	const week = 7 * 24 * 60 * 60
-	for i, row := range rows {
-		at := fmt.Sprintf("seconds[%d]", i)
-		if row.Seconds == 0 || row.Seconds > week {
-			b.problem(at+".seconds", "%d is not between 1 and %d, a week", row.Seconds, week)
-		}
-		matched := false
-		for _, p := range all.pairs {
-			if row.matches(&p) {
-				matched = true
-				b.seconds[p.key()] = row.Seconds
-			}
-		}
-		if !matched {
-			b.problem(at, "no supported pair matches it; "+
-				"type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols")
-		}
-	}
+func (r poolRow) retired() use {
+	return use{r.ChainID.Network(), "a retired router of " + r.source().String()}
 }
 
 func (r secondsRow) matches(p *Pair) bool {
@@ -241,69 +245,9 @@ func (r secondsRow) matches(p *Pair) bool {
 		(r.DstChain == 0 || r.DstChain == p.Dst) && (r.DstToken == "" || r.DstToken == p.DstToken.Symbol)
 }
 
-func (b *builder) railgun(rates Railgun) {
-	const highest = 1000 // 10 %: far above what RAILGUN has ever taken
-	b.Railgun = rates
-	for name, rate := range map[string]uint16{"shieldBps": rates.ShieldBPS, "unshieldBps": rates.UnshieldBPS} {
-		if rate > highest {
-			b.problem("railgun."+name, "%d is above %d basis points, which is 10 %%", rate, highest)
-		}
-	}
-}
-
-var sites = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
-
-const longestSite = 2048
-
-// explorers are links for people, so each must be a plain https address, or empty for
-// none. The clients refuse a listing with another one.
-func (b *builder) explorers(rows map[string]string) {
-	for _, key := range slices.Sorted(maps.Keys(rows)) {
-		id, ok := idByText[key]
-		isPublic := ok && !id.Private()
-		isSite := sites.MatchString(rows[key]) && len(rows[key]) <= longestSite
-		if !isPublic || rows[key] != "" && !isSite {
-			b.problem("explorers."+key, "%q is not an https address of a public chain, without a slash at its end",
-				rows[key])
-			continue
-		}
-		b.Explorers[id] = rows[key]
-	}
-}
-
-// tracking reads whether the pools let anyone follow a swap, and how many
-// confirmations make a transaction final.
-func (b *builder) tracking(mode, contact string, confirmations map[string]uint64) {
-	b.Contact = contact
-	if len(contact) > mostContact || !printable(contact) {
-		b.problem("contact", "write one line of at most %d bytes, such as an email address or a URL", mostContact)
-	}
-	switch mode {
-	case "", "none":
-	case "reference":
-		b.tracked = true
-	default:
-		b.problem("tracking", "%q is unknown; "+
-			"write reference if the pools settle as docs/contracts.md says, and none otherwise", mode)
-	}
-	for _, key := range slices.Sorted(maps.Keys(confirmations)) {
-		id, ok := idByText[key]
-		at := "confirmations." + key
-		n := confirmations[key]
-		switch {
-		case !ok || id.Private():
-			b.problem(at, "not a supported network")
-		case n == 0 || n > mostConfirmations:
-			b.problem(at, "%d is not between 1 and %d", n, mostConfirmations)
-		default:
-			b.confirmations[id] = n
-		}
-	}
-}
-
 // serve finds the pairs that have all their contracts, and checks that these can be
 // quoted with an integrator.
-func (b *builder) serve() {
+func (b builder) serve() {
 	var served []Pair
 	for _, p := range all.pairs {
 		if b.serves(&p) {
@@ -312,42 +256,26 @@ func (b *builder) serve() {
 	}
 	b.catalog = newCatalog(served)
 	if len(served) == 0 {
-		b.problem("pools", "no pair is served: each needs the pool that takes the money and the one that pays out")
+		b.Add("pools", "no pair is served: each needs the pool that takes the money and the one that pays out")
 	}
 	for _, p := range served {
 		network := b.FeeChain(p.Dst)
 		if _, ok := b.registries[network]; !ok {
-			b.problem("registries."+network.String(), "missing; swaps are paid out on that chain")
+			b.Add("registries."+network.String(), "missing; swaps are paid out on that chain")
 		}
 	}
 }
 
 // serves tells whether a pair has the contract that takes the money, the pool that pays
 // it out and, for a burn, the receiver.
-func (b *builder) serves(p *Pair) bool {
+func (b builder) serves(p *Pair) bool {
 	_, taken := b.targets[p.source()]
 	_, paid := b.targets[b.payer(p.Dst, p.DstToken.Symbol)]
 	return taken && paid && (p.Route != CCTPInbound || b.Settlement.Receiver != Address{})
 }
 
-// warnOfSharedRouters tells of privacy pools without routers of their own. On
-// chain their swaps look like ordinary ones, which cost another fee.
-func (b *builder) warnOfSharedRouters() {
-	for src, router := range b.targets {
-		public := src.id.Network()
-		if !src.id.Private() || b.targets[sourceKey{public, src.symbol}] != router {
-			continue
-		}
-		b.Warnings = append(b.Warnings, fmt.Sprintf(
-			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary "+
-				"one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
-			src.symbol, src.id, public, router, src.id))
-	}
-	slices.Sort(b.Warnings)
-}
-
 // list sorts the targets.
-func (b *builder) list() {
+func (b builder) list() {
 	for src, target := range b.targets {
 		b.rows = append(b.rows, Router{src.id, *tokenOf(src.id, src.symbol), target})
 	}
@@ -356,29 +284,44 @@ func (b *builder) list() {
 	})
 }
 
+// warnOfSharedRouters tells of privacy pools without routers of their own. On
+// chain their swaps look like ordinary ones, which cost another fee.
+func (b builder) warnOfSharedRouters() {
+	for _, r := range b.rows {
+		network := r.ChainID.Network()
+		if !r.ChainID.Private() || b.targets[end{network, r.Token.Symbol}] != r.Router {
+			continue
+		}
+		b.Warnings = append(b.Warnings, fmt.Sprintf(
+			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary "+
+				"one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
+			r.Token.Symbol, r.ChainID, network, r.Router, r.ChainID))
+	}
+}
+
 // contract reads the address of a contract and gives it its role.
-func (b *builder) contract(at, text string, role use) Address {
+func (b builder) contract(at, text string, role use) Address {
 	a := b.address(at, text, role)
 	b.use(a, role)
 	return a
 }
 
-func (b *builder) use(a Address, role use) { b.uses[a.Address] = append(b.uses[a.Address], role) }
+func (b builder) use(a Address, role use) { b.uses[a.Address] = append(b.uses[a.Address], role) }
 
 // address reads the address of a contract, where only EIP-55 text is accepted. One that
 // would lose money in its role is refused.
-func (b *builder) address(at, text string, role use) Address {
+func (b builder) address(at, text string, role use) Address {
 	a, err := ParseAddress(text)
 	reason, what := b.Unpayable(a, role.network)
 	switch {
 	case text == "":
-		b.problem(at, "missing")
+		b.Add(at, "missing")
 	case err != nil:
-		b.problem(at, "%q %v", text, err)
+		b.Add(at, "%q %v", text, err)
 	case a.Hex() != text:
-		b.problem(at, "%q has no EIP-55 checksum; write %s if it is right", text, a.Hex())
+		b.Add(at, "%q has no EIP-55 checksum; write %s if it is right", text, a.Hex())
 	case reason != "":
-		b.problem(at, "%s is %s, so it cannot be %s", text, what, role.what)
+		b.Add(at, "%s is %s, so it cannot be %s", text, what, role.what)
 	}
 	return NewAddress(a)
 }

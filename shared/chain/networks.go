@@ -18,19 +18,15 @@ type Network struct {
 	// Explorer is where people look up transactions and addresses: an https address before /tx/ and /address/, without
 	// a slash at its end.
 	Explorer string
-	// MostGas is the most that our clients pay for the gas of one transaction, in coins, unless somebody chooses
-	// another bound. It is well above what a swap costs on an ordinary day: it stops a node that asks for an absurd
-	// price, and is no estimate.
+	// MostGas is the default bound on what our clients pay for the gas of one transaction, in coins. It is no estimate:
+	// it is well above the usual cost of a swap, and stops a node that asks for an absurd price.
 	MostGas string
-	// CCTP describes the chain in the issuer's burn-and-mint network, nil if it is not part of it.
-	CCTP *CCTP
-	// Railgun are RAILGUN's contracts there, nil if it has none.
-	Railgun *RailgunContracts
-	// Block is the shortest time between two blocks that the network is known for.
+	CCTP    *CCTP             // the chain in the issuer's burn-and-mint network, nil if it is not part of it
+	Railgun *RailgunContracts // nil if it has none there
+	// Block is the shortest time between two blocks that the network is known for. Preconfirmations are not blocks.
 	Block time.Duration
-	// Confirmations is after how many blocks a transaction counts as final where a deployment does not say otherwise:
-	// at least half a minute of them, since nodes lag behind each other, and at least twelve. The table says what makes
-	// a transaction final there.
+	// Confirmations is after how many blocks a transaction counts as final where a deployment does not say otherwise.
+	// Unless the table says more, that is half a minute of blocks, since nodes lag behind each other, and 12 at least.
 	Confirmations uint64
 	// Tokens are the tokens of the supported pairs.
 	Tokens []Token
@@ -88,11 +84,9 @@ var Symbols = []string{USDC, USDT, DAI, USD1, ETH, WETH}
 var table = []Network{
 	// With pools of the service.
 	{
-		ID: 1, Name: "Ethereum", Coin: "ETH", CoinName: "Ether", MostGas: "0.05", CCTP: cctp(0, 1_000),
-		Explorer: "https://etherscan.io",
-		Railgun:  railgun("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9", "0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"),
-		// reorgs are rarely deeper than two blocks; final after 64
-		Block: 12 * time.Second, Confirmations: 12,
+		ID: 1, Name: "Ethereum", Coin: "ETH", CoinName: "Ether", MostGas: "0.05",
+		Explorer: "https://etherscan.io", CCTP: cctp(0, 1_000), Block: 12 * time.Second,
+		Railgun: railgun("0xFA7093CDD9EE6932B4eb2c9e1cde7CE00B1FA4b9", "0xAc9f360Ae85469B27aEDdEaFC579Ef2d052aD405"),
 		Tokens: []Token{
 			ether,
 			token(WETH, "0xC02aaA39b223FE8D0A0e5C4F27eAD9083C756Cc2", 18),
@@ -102,10 +96,8 @@ var table = []Network{
 		},
 	},
 	{
-		ID: 8453, Name: "Base", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(6, 1_300),
-		Explorer: "https://basescan.org",
-		// single sequencer, a block every 2 s; preconfirmations between them are not final
-		Block: 2 * time.Second, Confirmations: 15,
+		ID: 8453, Name: "Base", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://basescan.org", CCTP: cctp(6, 1_300), Block: 2 * time.Second,
 		Tokens: []Token{
 			ether,
 			token(USDC, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
@@ -113,10 +105,8 @@ var table = []Network{
 	},
 	{
 		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", CoinName: "BNB", MostGas: "0.01",
-		Explorer: "https://bscscan.com",
-		Railgun:  railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
-		// fast finality within seconds, while it works
-		Block: 450 * time.Millisecond, Confirmations: 67,
+		Explorer: "https://bscscan.com", Block: 450 * time.Millisecond,
+		Railgun: railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
 		Tokens: []Token{
 			token(USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
 			token(USDT, "0x55d398326f99059fF775485246999027B3197955", 18),
@@ -127,9 +117,7 @@ var table = []Network{
 	},
 	{
 		ID: Hub, Name: "PulseChain", Coin: "PLS", CoinName: "Pulse", MostGas: "50000",
-		Explorer: "https://scan.pulsechain.com",
-		// like Ethereum, with a block every 10 s
-		Block: 10 * time.Second, Confirmations: 12,
+		Explorer: "https://scan.pulsechain.com", Block: 10 * time.Second,
 		Tokens: []Token{
 			token(USDC, "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
 			token(WETH, "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
@@ -137,137 +125,107 @@ var table = []Network{
 	},
 	{
 		ID: 4663, Name: "Robinhood Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
-		Explorer: "https://robinhoodchain.blockscout.com",
-		// single sequencer, up to ten blocks per second
-		Block: 100 * time.Millisecond, Confirmations: 300,
+		Explorer: "https://robinhoodchain.blockscout.com", Block: 100 * time.Millisecond,
 		Tokens: []Token{ether},
 	},
 	// Without pools: the issuer of USDC burns and mints there.
 	{
-		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", CoinName: "Avalanche", MostGas: "0.1", CCTP: cctp(1, 0),
-		Explorer: "https://snowtrace.io",
-		// instant finality; a block every half second under load
-		Block: 500 * time.Millisecond, Confirmations: 60,
+		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", CoinName: "Avalanche", MostGas: "0.1",
+		Explorer: "https://snowtrace.io", CCTP: cctp(1, 0), Block: 500 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)},
 	},
 	{
-		ID: 42161, Name: "Arbitrum One", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(3, 1_400),
-		Explorer: "https://arbiscan.io",
-		// single sequencer, four blocks per second
-		Block: 250 * time.Millisecond, Confirmations: 120,
+		ID: 42161, Name: "Arbitrum One", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://arbiscan.io", CCTP: cctp(3, 1_400), Block: 250 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)},
 	},
 	{
-		ID: 10, Name: "OP Mainnet", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(2, 1_300),
-		Explorer: "https://optimistic.etherscan.io",
-		// single sequencer, a block every 2 s
-		Block: 2 * time.Second, Confirmations: 15,
+		ID: 10, Name: "OP Mainnet", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://optimistic.etherscan.io", CCTP: cctp(2, 1_300), Block: 2 * time.Second,
 		Tokens: []Token{token(USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)},
 	},
 	{
-		ID: 137, Name: "Polygon PoS", Coin: "POL", CoinName: "POL", MostGas: "2", CCTP: cctp(7, 0),
-		Explorer: "https://polygonscan.com",
-		// deep reorgs have happened; one minute covers the usual ones
-		Block: 2 * time.Second, Confirmations: 30,
-		Tokens: []Token{token(USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
+		ID: 137, Name: "Polygon PoS", Coin: "POL", CoinName: "POL", MostGas: "2",
+		Explorer: "https://polygonscan.com", CCTP: cctp(7, 0), Block: 2 * time.Second,
+		Confirmations: 30, // deep reorgs have happened; one minute covers the usual ones
+		Tokens:        []Token{token(USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
 	},
 	{
-		ID: 130, Name: "Unichain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(10, 2_000),
-		Explorer: "https://uniscan.xyz",
-		// single sequencer, a block every second; preconfirmations between them are not final
-		Block: time.Second, Confirmations: 30,
+		ID: 130, Name: "Unichain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://uniscan.xyz", CCTP: cctp(10, 2_000), Block: time.Second,
 		Tokens: []Token{token(USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)},
 	},
 	{
-		ID: 59144, Name: "Linea", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(11, 13_000),
-		Explorer: "https://lineascan.build",
-		// single sequencer, a block every one or two seconds
-		Block: time.Second, Confirmations: 30,
+		ID: 59144, Name: "Linea", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://lineascan.build", CCTP: cctp(11, 13_000), Block: time.Second,
 		Tokens: []Token{token(USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)},
 	},
 	{
-		ID: 480, Name: "World Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(14, 1_300),
-		Explorer: "https://worldscan.org",
-		// single sequencer, a block every 2 s
-		Block: 2 * time.Second, Confirmations: 15,
+		ID: 480, Name: "World Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://worldscan.org", CCTP: cctp(14, 1_300), Block: 2 * time.Second,
 		Tokens: []Token{token(USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)},
 	},
 	{
-		ID: 98866, Name: "Plume", Coin: "PLUME", CoinName: "Plume", MostGas: "20", CCTP: cctp(22, 2_000),
-		Explorer: "https://explorer.plume.org",
-		// single sequencer, up to ten blocks per second
-		Block: 100 * time.Millisecond, Confirmations: 300,
+		ID: 98866, Name: "Plume", Coin: "PLUME", CoinName: "Plume", MostGas: "20",
+		Explorer: "https://explorer.plume.org", CCTP: cctp(22, 2_000), Block: 100 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)},
 	},
 	{
-		ID: 2818, Name: "Morph", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(30, 4_000),
-		Explorer: "https://explorer.morphl2.io",
-		// single sequencer, several blocks per second under load
-		Block: 300 * time.Millisecond, Confirmations: 100,
+		ID: 2818, Name: "Morph", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://explorer.morphl2.io", CCTP: cctp(30, 4_000), Block: 300 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)},
 	},
 	{
-		ID: 57073, Name: "Ink", Coin: "ETH", CoinName: "Ether", MostGas: "0.005", CCTP: cctp(21, 2_000),
-		Explorer: "https://explorer.inkonchain.com",
-		// single sequencer, a block every second
-		Block: time.Second, Confirmations: 30,
+		ID: 57073, Name: "Ink", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
+		Explorer: "https://explorer.inkonchain.com", CCTP: cctp(21, 2_000), Block: time.Second,
 		Tokens: []Token{token(USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)},
 	},
 	{
-		ID: 143, Name: "Monad", Coin: "MON", CoinName: "Monad", MostGas: "5", CCTP: cctp(15, 0),
-		Explorer: "https://monadscan.com",
-		// final after two blocks; nodes may lag
-		Block: 400 * time.Millisecond, Confirmations: 75,
+		ID: 143, Name: "Monad", Coin: "MON", CoinName: "Monad", MostGas: "5",
+		Explorer: "https://monadscan.com", CCTP: cctp(15, 0), Block: 400 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)},
 	},
 	{
-		ID: 146, Name: "Sonic", Coin: "S", CoinName: "Sonic", MostGas: "1", CCTP: cctp(13, 0),
-		Explorer: "https://sonicscan.org",
-		// instant finality; several blocks per second
-		Block: 250 * time.Millisecond, Confirmations: 120,
+		ID: 146, Name: "Sonic", Coin: "S", CoinName: "Sonic", MostGas: "1",
+		Explorer: "https://sonicscan.org", CCTP: cctp(13, 0), Block: 250 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)},
 	},
 	{
-		ID: 1329, Name: "Sei", Coin: "SEI", CoinName: "Sei", MostGas: "2", CCTP: cctp(16, 0),
-		Explorer: "https://seiscan.io",
-		// instant finality; nodes may lag
-		Block: 400 * time.Millisecond, Confirmations: 75,
+		ID: 1329, Name: "Sei", Coin: "SEI", CoinName: "Sei", MostGas: "2",
+		Explorer: "https://seiscan.io", CCTP: cctp(16, 0), Block: 400 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)},
 	},
 	{
-		ID: 999, Name: "HyperEVM", Coin: "HYPE", CoinName: "HYPE", MostGas: "0.1", CCTP: cctp(19, 0),
-		Explorer: "https://hyperevmscan.io",
-		// instant finality; a block per second
-		Block: time.Second, Confirmations: 30,
+		ID: 999, Name: "HyperEVM", Coin: "HYPE", CoinName: "HYPE", MostGas: "0.1",
+		Explorer: "https://hyperevmscan.io", CCTP: cctp(19, 0), Block: time.Second,
 		Tokens: []Token{token(USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)},
 	},
 	{
-		ID: 1672, Name: "Pharos", Coin: "PROS", CoinName: "PharosCoin", MostGas: "1", CCTP: cctp(31, 0),
-		Explorer: "https://pharosscan.xyz",
-		// instant finality; subsecond blocks
-		Block: 500 * time.Millisecond, Confirmations: 60,
+		ID: 1672, Name: "Pharos", Coin: "PROS", CoinName: "PharosCoin", MostGas: "1",
+		Explorer: "https://pharosscan.xyz", CCTP: cctp(31, 0), Block: 500 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)},
 	},
 	{
-		ID: 25, Name: "Cronos", Coin: "CRO", CoinName: "Cronos", MostGas: "20", CCTP: cctp(32, 0),
-		Explorer: "https://explorer.cronos.org",
-		// instant finality; half-second blocks, nodes may lag
-		Block: 500 * time.Millisecond, Confirmations: 60,
+		ID: 25, Name: "Cronos", Coin: "CRO", CoinName: "Cronos", MostGas: "20",
+		Explorer: "https://explorer.cronos.org", CCTP: cctp(32, 0), Block: 500 * time.Millisecond,
 		Tokens: []Token{token(USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)},
 	},
 }
 
-// networks are the rows in the order of their IDs, and their tokens know their chain.
-var networks = sortNetworks(table)
+// networks are the rows in the order of their IDs, with the default confirmations, and their tokens know their chain.
+var networks = complete(table)
 
-func sortNetworks(rows []Network) []Network {
+func complete(rows []Network) []Network {
 	sorted := slices.Clone(rows)
-	for _, n := range sorted {
-		for i := range n.Tokens {
-			n.Tokens[i].ChainID = n.ID
+	slices.SortFunc(sorted, func(a, b Network) int { return cmp.Compare(a.ID, b.ID) })
+	for i := range sorted {
+		n := &sorted[i]
+		halfMinute := uint64((30*time.Second + n.Block - 1) / n.Block)
+		n.Confirmations = cmp.Or(n.Confirmations, max(12, halfMinute))
+		for j := range n.Tokens {
+			n.Tokens[j].ChainID = n.ID
 		}
 	}
-	slices.SortFunc(sorted, func(a, b Network) int { return cmp.Compare(a.ID, b.ID) })
 	return sorted
 }
 

@@ -33,20 +33,21 @@ func (r Route) String() string {
 
 type ids []ID
 
-// onCCTP are the chains from which, and to which, USDC travels over the issuer's network: those without a pool.
-var onCCTP = withoutPools(table)
+var (
+	privacy = ids{PrivacyEthereum, PrivacyBNB}
+	public  = idsOf(networks, func(Network) bool { return true })
+	// onCCTP are the chains from which, and to which, USDC travels over the issuer's network: those without a pool.
+	onCCTP = idsOf(table, func(n Network) bool { return n.CCTP != nil && !slices.Contains(PoolChains, n.ID) })
+)
 
-func withoutPools(rows []Network) ids {
-	var found ids
+func idsOf(rows []Network, wanted func(Network) bool) (list ids) {
 	for _, n := range rows {
-		if n.CCTP != nil && !slices.Contains(PoolChains, n.ID) {
-			found = append(found, n.ID)
+		if wanted(n) {
+			list = append(list, n.ID)
 		}
 	}
-	return found
+	return list
 }
-
-var privacy = ids{PrivacyEthereum, PrivacyBNB}
 
 // pairs lists every supported swap. A row stands for all swaps from a chain in
 // src to a chain in dst.
@@ -98,22 +99,19 @@ type Pair struct {
 	Route              Route
 }
 
-// sourceKey is a token on a routing ID. It has one target contract.
-type sourceKey struct {
+// end is a token on a routing ID, from which or to which swaps go.
+type end struct {
 	id     ID
 	symbol string
 }
 
-func (k sourceKey) String() string { return k.symbol + " on chain " + k.id.String() }
+func (e end) String() string { return e.symbol + " on chain " + e.id.String() }
 
-func (p *Pair) source() sourceKey { return sourceKey{p.Src, p.SrcToken.Symbol} }
+type pairKey struct{ src, dst end }
 
-type pairKey struct {
-	src, dst           ID
-	srcToken, dstToken string
-}
+func (p *Pair) source() end { return end{p.Src, p.SrcToken.Symbol} }
 
-func (p *Pair) key() pairKey { return pairKey{p.Src, p.Dst, p.SrcToken.Symbol, p.DstToken.Symbol} }
+func (p *Pair) key() pairKey { return pairKey{p.source(), end{p.Dst, p.DstToken.Symbol}} }
 
 // all are the pairs of the table.
 var all = func() catalog {
@@ -144,12 +142,10 @@ type catalog struct {
 	pairs  []Pair
 	byKey  map[pairKey]*Pair
 	tokens map[ID][]Token // by routing ID, in the order of the pairs
-	ids    []ID           // by number
-	idList string         // the same for people
 }
 
 func newCatalog(list []Pair) catalog {
-	c := catalog{pairs: list, byKey: map[pairKey]*Pair{}, tokens: map[ID][]Token{}}
+	c := catalog{list, map[pairKey]*Pair{}, map[ID][]Token{}}
 	add := func(id ID, t Token) {
 		if !slices.Contains(c.tokens[id], t) {
 			c.tokens[id] = append(c.tokens[id], t)
@@ -161,12 +157,6 @@ func newCatalog(list []Pair) catalog {
 		add(p.Src, p.SrcToken)
 		add(p.Dst, p.DstToken)
 	}
-	c.ids = slices.Sorted(maps.Keys(c.tokens))
-	texts := make([]string, len(c.ids))
-	for i, id := range c.ids {
-		texts[i] = id.String()
-	}
-	c.idList = strings.Join(texts, ", ")
 	return c
 }
 
@@ -174,7 +164,7 @@ func newCatalog(list []Pair) catalog {
 func (c *catalog) Pairs() []Pair { return slices.Clone(c.pairs) }
 
 // IDs lists every routing ID of a pair, by number.
-func (c *catalog) IDs() []ID { return slices.Clone(c.ids) }
+func (c *catalog) IDs() []ID { return slices.Sorted(maps.Keys(c.tokens)) }
 
 // Tokens lists the tokens that can be swapped from or to id.
 func (c *catalog) Tokens(id ID) []Token { return slices.Clone(c.tokens[id]) }
@@ -196,17 +186,12 @@ func FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
 	return all.FindPair(src, srcToken, dst, dstToken)
 }
 
-// tokenOf finds a token by its symbol, nil for none.
-func tokenOf(id ID, symbol string) *Token {
-	return findIn(all.tokens[id], func(t *Token) bool { return t.Symbol == symbol })
-}
+// ParseID reads a routing ID from a request.
+func ParseID(text string) (ID, error) { return all.ParseID(text) }
 
-// tokenAt finds a token by its address, nil for none.
-func tokenAt(id ID, address common.Address) *Token {
-	return findIn(all.tokens[id], func(t *Token) bool { return t.Address.Address == address })
-}
-
-func findIn(tokens []Token, is func(*Token) bool) *Token {
+// findToken finds a token of any pair from or to id, nil for none.
+func findToken(id ID, is func(t *Token) bool) *Token {
+	tokens := all.tokens[id]
 	for i := range tokens {
 		if is(&tokens[i]) {
 			return &tokens[i]
@@ -215,26 +200,43 @@ func findIn(tokens []Token, is func(*Token) bool) *Token {
 	return nil
 }
 
+// tokenOf finds a token by its symbol in any case of ASCII letters, nil for none.
+func tokenOf(id ID, symbol string) *Token {
+	return findToken(id, func(t *Token) bool { return sameSymbol(t.Symbol, symbol) })
+}
+
+// tokenAt finds a token by its address, nil for none.
+func tokenAt(id ID, address common.Address) *Token {
+	return findToken(id, func(t *Token) bool { return t.Address.Address == address })
+}
+
+// sameSymbol compares a symbol of ours with a name in any case. Only ASCII letters fold: Unicode also folds ſ to s,
+// but in more bytes, and a client that compares in another way would take the same name for another token.
+func sameSymbol(symbol, name string) bool {
+	return len(symbol) == len(name) && strings.EqualFold(symbol, name)
+}
+
 // ParseID reads a routing ID from a request. Every one that exists is read; the error
 // lists those that have a pair.
 func (c *catalog) ParseID(text string) (ID, error) {
 	if id, ok := idByText[text]; ok {
 		return id, nil
 	}
+	var supported []string
+	for _, id := range c.IDs() {
+		supported = append(supported, id.String())
+	}
+	problem := "A chain is given by its chain ID, a decimal number"
 	if n, err := strconv.ParseUint(text, 10, 64); err == nil && strconv.FormatUint(n, 10) == text {
-		return 0, fault.New(fault.UnsupportedChain,
-			"Chain %s is not supported; supported chain IDs are %s", text, c.idList)
+		problem = "Chain " + text + " is not supported"
+	} else if id := otherNotation(text); id != 0 {
+		problem += "; write " + id.String()
 	}
-	hint := ""
-	if id := otherNotation(text); id != 0 {
-		hint = "; write " + id.String()
-	}
-	return 0, fault.New(fault.UnsupportedChain,
-		"A chain is given by its chain ID, a decimal number%s; supported chain IDs are %s", hint, c.idList)
+	return 0, fault.New(fault.UnsupportedChain, "%s; supported chain IDs are %s",
+		problem, strings.Join(supported, ", "))
 }
 
-// findToken finds a token of any pair from or to id. The name is a symbol in any case of
-// ASCII letters, or an address.
+// findToken finds a token of any pair from or to id, by its symbol or its address.
 func (c *catalog) findToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
@@ -251,7 +253,7 @@ func (c *catalog) findToken(id ID, name string) (*Token, error) {
 		}
 		return nil, c.notListed(id, "The token with that address")
 	}
-	if t := findIn(all.tokens[id], func(t *Token) bool { return sameSymbol(t.Symbol, name) }); t != nil {
+	if t := tokenOf(id, name); t != nil {
 		return t, nil
 	}
 	for _, symbol := range Symbols {
@@ -262,26 +264,8 @@ func (c *catalog) findToken(id ID, name string) (*Token, error) {
 	return nil, c.notListed(id, "That token")
 }
 
-// sameSymbol compares a symbol of ours with a name in any case. Only ASCII letters fold: Unicode also folds ſ to s,
-// and a client that compares in another way would take the same name for another token.
-func sameSymbol(symbol, name string) bool {
-	if len(symbol) != len(name) {
-		return false
-	}
-	for i := range len(name) {
-		c := name[i]
-		if 'a' <= c && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		if c != symbol[i] {
-			return false
-		}
-	}
-	return true
-}
-
 func (c *catalog) notListed(id ID, subject string) error {
-	symbols := []string{}
+	var symbols []string
 	for _, t := range c.tokens[id] {
 		symbols = append(symbols, t.Symbol)
 	}
@@ -299,36 +283,35 @@ func (c *catalog) FindPair(src ID, srcToken string, dst ID, dstToken string) (*P
 	if err != nil {
 		return nil, fault.About(fault.DestinationToken, err)
 	}
-	pair, ok := c.byKey[pairKey{src, dst, from.Symbol, to.Symbol}]
-	if !ok {
-		return nil, c.unsupported(pairKey{src, dst, from.Symbol, to.Symbol})
+	key := pairKey{end{src, from.Symbol}, end{dst, to.Symbol}}
+	if pair, ok := c.byKey[key]; ok {
+		return pair, nil
 	}
-	return pair, nil
+	return nil, c.unsupported(key)
 }
 
 // unsupported says that two ends are not a pair, and where the source token can
 // go instead.
 func (c *catalog) unsupported(k pairKey) error {
-	source := sourceKey{k.src, k.srcToken}
-	var why string
+	src, dst := k.src.id, k.dst.id
 	var alternatives []fault.Alternative
 	for _, p := range c.pairs {
-		if p.source() == source {
+		if p.source() == k.src {
 			alternatives = append(alternatives, fault.Alternative{Chain: p.Dst.String(), Token: p.DstToken.Symbol})
 		}
 	}
+	why := ""
 	switch {
 	case all.byKey[k] != nil:
 		why = "; this deployment does not serve it"
-	case !slices.ContainsFunc(c.tokens[k.src], func(t Token) bool { return t.Symbol == k.srcToken }):
-		why = "; this deployment does not serve " + source.String()
+	case !slices.ContainsFunc(c.tokens[src], func(t Token) bool { return t.Symbol == k.src.symbol }):
+		why = "; this deployment does not serve " + k.src.String()
 	case alternatives == nil:
-		why = "; " + source.String() + " can be received but not sent"
-	case k.src.Network() == k.dst.Network() && k.src.Private() == k.dst.Private():
+		why = "; " + k.src.String() + " can be received but not sent"
+	case src.Network() == dst.Network() && src.Private() == dst.Private():
 		why = "; source and destination are on the same chain"
 	}
-	e := fault.New(fault.UnsupportedPair,
-		"Unsupported swap pair: %s on chain %s to %s on chain %s%s", k.srcToken, k.src, k.dstToken, k.dst, why)
+	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s to %s%s", k.src, k.dst, why)
 	e.Role = fault.DestinationChain
 	e.Alternatives = alternatives
 	return e

@@ -209,7 +209,6 @@ func TestWhatIsServedIsComplete(t *testing.T) {
 	}{
 		"no pools":               {func(chain.ID, string) bool { return true }, nil, "pools: " + nothing},
 		"nothing that pays out":  {onlyDAI, nil, "pools: " + nothing},
-		"a registry in use":      {none, func(f map[string]any) { delete(f["registries"].(map[string]any), "56") }, "registries.56: missing"},
 		"the settlement chain's": {none, func(f map[string]any) { delete(f["registries"].(map[string]any), "8453") }, "registries.8453: missing"},
 		"no registries at all":   {none, func(f map[string]any) { delete(f, "registries") }, "registries.369: missing"},
 	} {

@@ -61,13 +61,20 @@ func TestDefaultConfirmations(t *testing.T) {
 			t.Errorf("chain %s: its %d Confirmations are %v of its Block, want half a minute at least and 12 blocks",
 				n.ID, got, age)
 		}
-		if n.ID.FastestBlock() != n.Block || n.Block > n.ID.BlockTime() {
+		if n.Block > n.ID.BlockTime() {
 			t.Errorf("chain %s: blocks take %v at least and %v usually", n.ID, n.Block, n.ID.BlockTime())
 		}
+		if most := d.Confirmations(370); got > most {
+			t.Errorf("chain %s demands %d confirmations, more than an unknown chain: %d", n.ID, got, most)
+		}
 	}
-	const unknown chain.ID = 370
-	if got := d.Confirmations(unknown); got != 300 || unknown.FastestBlock() != 100*time.Millisecond {
-		t.Errorf("an unknown chain: got %d blocks of %v, want as many as the fastest", got, unknown.FastestBlock())
+	for id, want := range map[chain.ID][2]time.Duration{
+		1:     {12 * time.Second, 4 * time.Minute},
+		42161: {2 * time.Second, 2 * time.Minute},
+	} {
+		if got := [2]time.Duration{id.BlockTime(), id.UsualGap()}; got != want {
+			t.Errorf("chain %s: got the block time and the usual gap %v, want %v", id, got, want)
+		}
 	}
 }
 

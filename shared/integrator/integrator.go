@@ -335,7 +335,7 @@ func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w re
 	err := r.chains.AskAnother(ctx, q.Network, q.lane, asked, func(ctx context.Context, e *rpc.Endpoint) error {
 		askedAt := r.Now()
 		var output hexutil.Bytes
-		var latest *rpc.Block
+		var latest rpc.Block
 		reads := []rpc.Read{rpc.ReadContract(q.registry.Address, getIntegrator(q.Name), &output)}
 		if r.chains.Endpoints(q.Network) > 1 {
 			reads = append(reads, rpc.ReadLatest(&latest))
@@ -362,10 +362,7 @@ func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w re
 
 // upToDate fails if the latest block of an endpoint is so old that the endpoint stands
 // still. What it says of an integrator may have changed since.
-func upToDate(latest *rpc.Block, network chain.ID, now time.Time) *rpc.Failure {
-	if latest == nil {
-		return &rpc.Failure{Reason: rpc.Undecodable, Text: "it returned no latest block"}
-	}
+func upToDate(latest rpc.Block, network chain.ID, now time.Time) *rpc.Failure {
 	if latest.TooOld(network, now) {
 		age := now.Sub(latest.At())
 		return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is %v old", age.Round(time.Second))}
@@ -385,6 +382,26 @@ func (r *Registry) Health() (report []Health) {
 		}
 	}
 	return report
+}
+
+// Registered reports whether any registry has an integrator, and it is active. It is an
+// error if none has, and one of them did not answer.
+func (r *Registry) Registered(ctx context.Context, text string) (bool, error) {
+	id, err := ParseID(text)
+	if err != nil {
+		return false, err
+	}
+	var unanswered error
+	for _, on := range r.Health() {
+		_, err := r.Lookup(ctx, on.Network, id)
+		switch code := fault.From(err).Code; {
+		case err == nil || code == fault.IntegratorFeeTooHigh:
+			return true, nil
+		case code != fault.IntegratorUnregistered && code != fault.IntegratorInactive:
+			unanswered = err
+		}
+	}
+	return false, unanswered
 }
 
 // MaxFeeBPS is the highest fee that is accepted from a registry, 10 %. Waiting does

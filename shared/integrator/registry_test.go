@@ -32,15 +32,15 @@ func TestLookupFollowsTheChain(t *testing.T) {
 
 	g.wantFault(2, fault.IntegratorUnregistered)
 	registry.list(partner(2, 25))
-	g.pass(ttl - 1)
+	g.Advance(ttl - 1)
 	g.wantFault(2, fault.IntegratorUnregistered)
-	g.pass(1)
+	g.Advance(1)
 	g.wantFee(2, 25)
 
 	registry.list(partner(2, 40))
-	g.pass(ttl/2 - 1)
+	g.Advance(ttl/2 - 1)
 	g.wantFee(2, 25)
-	g.pass(ttl/2 + 1)
+	g.Advance(ttl/2 + 1)
 	g.wantFee(2, 40)
 	k := cache.Key{Network: hub, Name: idOf(wallet(2))}
 	if _, known := g.cache.Last(k); !known {
@@ -48,9 +48,9 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	}
 
 	registry.list(asleep)
-	g.pass(ttl/2 - 1)
+	g.Advance(ttl/2 - 1)
 	g.wantFee(2, 40)
-	g.pass(ttl/2 + 1)
+	g.Advance(ttl/2 + 1)
 	g.wantFault(2, fault.IntegratorInactive)
 	if _, known := g.cache.Last(k); known {
 		t.Error("an inactive integrator counts as a partner")
@@ -71,7 +71,7 @@ func TestRenewedAhead(t *testing.T) {
 	g := newRig(t, 1)
 	registry := g.nodes[0]
 	g.wantFee(1, 25)
-	g.pass(15 * time.Second) // half of 30
+	g.Advance(15 * time.Second) // half of 30
 	release := make(chan struct{})
 	registry.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		<-release
@@ -83,7 +83,7 @@ func TestRenewedAhead(t *testing.T) {
 	close(release)
 	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
 		got, err := g.lookup(1)
-		if err == nil && got.CheckedAt.Equal(g.now()) {
+		if err == nil && got.CheckedAt.Equal(g.Now()) {
 			break
 		}
 		if err != nil || time.Now().After(deadline) {
@@ -94,14 +94,14 @@ func TestRenewedAhead(t *testing.T) {
 		t.Errorf("%d calls, want one more", got)
 	}
 	misses := g.count("miss")
-	g.pass(29 * time.Second) // more than 30 after the first answer
+	g.Advance(29 * time.Second) // more than 30 after the first answer
 	got, err := g.lookup(1)
-	if err != nil || g.count("miss") != misses || got.GoodUntil.Sub(g.now()) < validity/2 {
+	if err != nil || g.count("miss") != misses || got.GoodUntil.Sub(g.Now()) < validity/2 {
 		t.Errorf("got %+v, %v, want it vouched for half a minute more", got, err)
 	}
 	// While the registry cannot be read, the last answer counts for its time, and no longer.
 	registry.Instead("eth_call", node.Status(500))
-	g.pass(time.Second)
+	g.Advance(time.Second)
 	g.wantUnverified(1, rpc.Refused)
 }
 
@@ -202,7 +202,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 				t.Errorf("retry after %v, want %v", e.RetryAfter, retry)
 			}
 			g.nodes[0].Instead("eth_call", nil)
-			g.pass(time.Second)
+			g.Advance(time.Second)
 			g.wantFee(1, 25)
 		})
 	}
@@ -324,7 +324,7 @@ func TestCallsOfALookup(t *testing.T) {
 				t.Errorf("%d endpoints, time %d: got %+v, want %+v", endpoints, again+1, got, want)
 			}
 			if again == 0 {
-				g.pass(config.CacheTTL) // the answer has ended
+				g.Advance(config.CacheTTL) // the answer has ended
 			}
 		}
 	}
@@ -341,7 +341,7 @@ func TestEither(t *testing.T) {
 	}
 }
 
-// The log says every ten minutes at most that endpoints differ.
+// The log says every ten minutes at most that endpoints differ, and what each said.
 func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	var log bytes.Buffer
 	now := time.Unix(1_800_000_000, 0)
@@ -355,8 +355,9 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 		lines int
 	}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
 		now = now.Add(step.after)
-		r.differ(question{})
-		if got := strings.Count(log.String(), "disagree about an integrator"); got != step.lines {
+		r.differ(question{}, reading{endpoint: 2}, reading{failure: errNoReading})
+		const said = `said="[endpoint 2: unregistered, 0 basis points no answer]"`
+		if got := strings.Count(log.String(), said); got != step.lines {
 			t.Errorf("%d lines at %v, want %d", got, now, step.lines)
 		}
 	}
@@ -407,7 +408,7 @@ func TestInventedIDs(t *testing.T) {
 		t.Errorf("the invented ID without a place got %v", e)
 	}
 	calls = g.calls()
-	g.pass(config.CacheTTL)
+	g.Advance(config.CacheTTL)
 	g.wantFee(1, 25)
 	g.wantUnverified(300, rpc.Busy)
 	if got := g.calls() - calls; got > 1+int(limits.Calls) {
@@ -483,4 +484,44 @@ func TestLookupEnds(t *testing.T) {
 			}
 		})
 	}
+}
+
+// One registry that has an integrator is enough. That none has it is known only if all
+// of them answer.
+func TestRegisteredOnAnyChain(t *testing.T) {
+	t.Parallel()
+	const active, dear, inactive, nobody = 1, 2, 3, 4
+	endpoints := rpc.Config{}
+	want := func(n uint64, want, known bool) {
+		t.Helper()
+		chains, err := rpc.New(endpoints, rpc.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer chains.Close()
+		r, err := New(config, deployment, chains, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := r.Registered(t.Context(), wallet(n).Hex())
+		if got != want || (err == nil) != known {
+			t.Errorf("%d: got %v, %v, want %v", n, got, err, want)
+		}
+	}
+	add := func(id chain.ID) *registry {
+		node := newRegistry(t, id, time.Now)
+		endpoints[id] = []rpc.SecretURL{rpc.SecretURL(node.SecretURL())}
+		return node
+	}
+	add(8453).list(partner(active, 10), partner(dear, 5000), contracts.Integrator{Wallet: wallet(inactive), FeeBPS: 10})
+	want(active, true, true)
+	want(dear, true, true)
+	want(inactive, false, false)
+	want(nobody, false, false)
+	for _, id := range []chain.ID{1, 56, 369, 4663} {
+		add(id)
+	}
+	want(active, true, true)
+	want(inactive, false, true)
+	want(nobody, false, true)
 }

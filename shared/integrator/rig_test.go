@@ -20,6 +20,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -98,12 +99,12 @@ func (n *registry) answer(c node.Call) any {
 // the outside recorded. A secret in any of that fails the test.
 type rig struct {
 	*Registry
+	*clock.Clock
 	t     testing.TB
 	nodes []*registry // of the hub, with integrator 1 at 25 basis points
 	log   journal.Journal
 
 	mu     sync.Mutex
-	time   time.Time
 	counts map[string]int // of hooks, and of failures by their reason
 }
 
@@ -120,20 +121,20 @@ func newRig(t testing.TB, endpoints int) *rig { return newRigWith(t, endpoints, 
 // newRigWith also reads the registries of other chains.
 func newRigWith(t testing.TB, endpoints int, cfg Config, limits rpc.Limits, others rpc.Config) *rig {
 	t.Helper()
-	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), counts: make(map[string]int)}
+	g := &rig{t: t, Clock: clock.At(time.Unix(1_800_000_000, 0)), counts: make(map[string]int)}
 	chains := maps.Clone(others)
 	if chains == nil {
 		chains = make(rpc.Config)
 	}
 	for range endpoints {
-		n := newRegistry(t, hub, g.now)
+		n := newRegistry(t, hub, g.Now)
 		n.list(partner(1, 25))
 		g.nodes = append(g.nodes, n)
 		chains[hub] = append(chains[hub], rpc.SecretURL(n.SecretURL()))
 	}
 	log := slog.New(slog.NewJSONHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client, err := rpc.New(chains, rpc.Options{
-		Log: log, Now: g.now, Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits},
+		Log: log, Now: g.Now, Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -144,7 +145,7 @@ func newRigWith(t testing.TB, endpoints int, cfg Config, limits rpc.Limits, othe
 		Failure: func(_ chain.ID, reason rpc.Reason) { g.add(string(reason)) },
 		Latency: func(chain.ID, time.Duration) { g.add("asked") },
 	}
-	opts := Options{Now: g.now, Validity: validity, Log: log, Hooks: hooks}
+	opts := Options{Now: g.Now, Validity: validity, Log: log, Hooks: hooks}
 	if g.Registry, err = New(cfg, deployment, client, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -166,18 +167,6 @@ func (g *rig) count(what string) int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.counts[what]
-}
-
-func (g *rig) now() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.time
-}
-
-func (g *rig) pass(d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.time = g.time.Add(d)
 }
 
 // calls is how often the first node was asked for an integrator.
@@ -216,7 +205,7 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	if err != nil {
 		g.t.Fatalf("integrator %d: %v", n, err)
 	}
-	now := g.now()
+	now := g.Now()
 	isFresh := !got.CheckedAt.After(now) && got.CheckedAt.Add(g.ttl).After(now)
 	if !isFresh || got.GoodUntil.Sub(got.CheckedAt) != g.ttl+validity/2 {
 		g.t.Fatalf("integrator %d: checked at %v and good until %v; it is %v", n, got.CheckedAt, got.GoodUntil, now)

@@ -92,9 +92,8 @@ func Decode(data []byte, into any) *Problems {
 
 // Problems are what is wrong with a file: the first of each place, and maxProblems at most.
 type Problems struct {
-	all    []problem
-	more   bool
-	closed bool // the file was not read to its end, so that what seems to be missing may be there
+	all    []problem // one more than maxProblems if there are more
+	closed bool      // the file was not read to its end, so that what seems to be missing may be there
 	places map[string]bool
 
 	data []byte // the file, and what it was read into; none if there is no file
@@ -113,11 +112,7 @@ type problem struct {
 func (p *Problems) Add(at, format string, args ...any) { p.add("", at, format, args...) }
 
 func (p *Problems) add(line, at, format string, args ...any) {
-	if p.places[at] || p.closed {
-		return
-	}
-	if len(p.all) == maxProblems {
-		p.more = true
+	if p.places[at] || p.closed || len(p.all) > maxProblems {
 		return
 	}
 	if p.places == nil {
@@ -129,23 +124,21 @@ func (p *Problems) add(line, at, format string, args ...any) {
 	p.all = append(p.all, problem{line, at, fmt.Errorf(format, args...)})
 }
 
-// Has reports whether a place has a problem.
-func (p *Problems) Has(place string) bool { return p.places[place] }
-
 // Err joins all problems, one a line. Those of a value begin with its line in the
 // file. It is nil if there is none.
 func (p *Problems) Err() error {
 	lines := p.lines()
 	var all []error
-	for _, one := range p.all {
+	for i, one := range p.all {
+		if i == maxProblems {
+			all = append(all, errors.New("and more"))
+			break
+		}
 		line := cmp.Or(one.line, lines[one.at])
 		if one.at != "" {
 			line += one.at + ": "
 		}
 		all = append(all, fmt.Errorf("%s%w", line, one.err))
-	}
-	if p.more {
-		all = append(all, errors.New("and more"))
 	}
 	return errors.Join(all...)
 }

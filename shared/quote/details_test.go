@@ -298,8 +298,9 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 		}
 		log := rpc.Log{Address: tt.address, Topics: []common.Hash{event.ID, {}, common.BytesToHash(alice[:])}, Data: data}
 		w = &wallet{simulation: account.Simulation{Calls: []account.Result{{Logs: []rpc.Log{{}, log}}}, HasLogs: true}}
-		if got := simulated(ether, w, chain.Reference()).Details.Simulation.Event; got == nil || *got != tt.want {
-			t.Errorf("%s: got %v, want %v", name, got, tt.want)
+		got := simulated(ether, w, chain.Reference()).Details.Simulation
+		if got.Event == nil || *got.Event != tt.want || (got.Calls[0].Error == "") != tt.want {
+			t.Errorf("%s: got %v and the error %q, want %t", name, got.Event, got.Calls[0].Error, tt.want)
 		}
 	}
 	w = &wallet{err: errors.New("Nobody answers")}

@@ -21,6 +21,7 @@ import (
 	"net/url"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -40,7 +41,7 @@ type Client struct {
 	log      *slog.Logger
 
 	ctx     context.Context // ends with Close
-	stop    context.CancelCauseFunc
+	stop    context.CancelFunc
 	running sync.RWMutex // held for reading by each question under way
 }
 
@@ -73,7 +74,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 		connections += c.limits[lane].Calls
 	}
 	c.http = newHTTPClient(int(connections), opts.Now)
-	c.ctx, c.stop = context.WithCancelCause(context.Background())
+	c.ctx, c.stop = context.WithCancel(context.Background())
 	for id, urls := range cfg {
 		var n network
 		for lane, l := range c.limits {
@@ -110,24 +111,7 @@ func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use Use) 
 }
 
 // Asked are the endpoints that were asked already. The zero value is ready to use.
-type Asked struct {
-	mu        sync.Mutex
-	endpoints map[*Endpoint]bool
-}
-
-// Add adds an endpoint. It is false if the endpoint was there.
-func (a *Asked) Add(e *Endpoint) bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.endpoints[e] {
-		return false
-	}
-	if a.endpoints == nil {
-		a.endpoints = make(map[*Endpoint]bool)
-	}
-	a.endpoints[e] = true
-	return true
-}
+type Asked struct{ endpoints sync.Map }
 
 // AskAnother is like Ask, for an answer that must be of another endpoint than an
 // earlier one: it passes over the endpoints in asked, and adds those that it tries.
@@ -138,11 +122,11 @@ func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, as
 		reason := Resting    // of the last one that failed
 		var details []string // why each endpoint gave no answer
 		for _, e := range endpoints {
-			if !asked.Add(e) {
+			if _, was := asked.endpoints.LoadOrStore(e, true); was {
 				continue
 			}
 			why := ""
-			if rest := e.acquire(lane); rest > 0 {
+			if rest := e.resting(lane); rest > 0 {
 				why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
 			} else if f := c.try(ctx, e, lane, use); f != nil {
 				reason = f.Reason
@@ -164,7 +148,7 @@ func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, as
 				wait = min(wait, e.resting(lane))
 			}
 		}
-		return &Failure{reason, strings.Join(details, "; "), wait}
+		return &Failure{Reason: reason, Text: strings.Join(details, "; "), RetryAfter: wait}
 	})
 }
 
@@ -185,8 +169,8 @@ func (c *Client) Check(ctx context.Context, network chain.ID, place int, use Use
 			return errUnconfigured
 		}
 		e := endpoints[place-1]
-		if rest := e.acquire(Checks); rest > 0 {
-			return &Failure{Limited, "we are over its quota", rest}
+		if rest := e.resting(Checks); rest > 0 {
+			return &Failure{Reason: Limited, Text: "we are over its quota", RetryAfter: rest}
 		}
 		return c.try(ctx, e, Checks, use)
 	})
@@ -207,9 +191,7 @@ func (c *Client) bound(
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.limits[lane].Total)
 	defer cancel()
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	defer safego.WhenDone(c.ctx, c.log, "ending a question to a node", func() { stop(errClosed) })()
+	defer safego.WhenDone(c.ctx, c.log, "ending a question to a node", cancel)()
 	leave, f := n.turns[lane].enter(ctx)
 	if f == nil {
 		defer leave()
@@ -224,7 +206,7 @@ func (c *Client) bound(
 	case c.ctx.Err() != nil:
 		return errClosed
 	}
-	return &Failure{f.Reason, f.Text, max(shortRetry, f.RetryAfter)}
+	return &Failure{Reason: f.Reason, Text: f.Text, RetryAfter: max(shortRetry, f.RetryAfter)}
 }
 
 // try asks one endpoint and decides whether the lane skips it from now on. If
@@ -255,7 +237,7 @@ func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoint
 
 // Close cancels the questions under way and waits for them. Later ones fail.
 func (c *Client) Close() {
-	c.stop(errClosed)
+	c.stop()
 	c.running.Lock()
 	defer c.running.Unlock()
 	c.http.CloseIdleConnections()
@@ -375,49 +357,47 @@ func (c Config) with(data []byte) (Config, error) {
 			all[id] = file.Endpoints[key]
 		}
 	}
-	problems = append(problems, own.check(func(id chain.ID) string { return fmt.Sprintf("endpoints[%q]", id) }))
-	return all, errors.Join(problems...)
+	more, _ := own.check(func(id chain.ID) string { return fmt.Sprintf("endpoints[%q]", id) })
+	return all, errors.Join(append(problems, more...)...)
 }
 
 func (c Config) Equal(other Config) bool { return maps.EqualFunc(c, other, slices.Equal) }
 
 // Validate reports every problem, naming the variable. It never quotes a URL.
-func (c Config) Validate() error { return c.check(variable) }
-
-func (c Config) check(name func(chain.ID) string) error {
-	var problems []error
-	for _, n := range chain.Networks() {
-		seen := make(map[string]int)
-		for i, u := range c[n.ID] {
-			what := u.problem()
-			if first := seen[u.endpoint()]; first > 0 {
-				what = fmt.Sprintf("is the same endpoint as entry %d; remove it, as no node can confirm itself", first)
-			}
-			if what != "" {
-				problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), i+1, what))
-			} else {
-				seen[u.endpoint()] = i + 1
-			}
-		}
-	}
+func (c Config) Validate() error {
+	problems, _ := c.check(variable)
 	return errors.Join(problems...)
 }
 
 // Warnings are about endpoints that may be one node under two names. They quote no URL.
-func (c Config) Warnings() (warnings []string) {
+func (c Config) Warnings() []string {
+	_, warnings := c.check(variable)
+	return warnings
+}
+
+func (c Config) check(name func(chain.ID) string) (problems []error, warnings []string) {
 	for _, n := range chain.Networks() {
-		seen := make(map[string]int)
+		endpoints, hosts := make(map[string]int), make(map[string]int)
 		for i, u := range c[n.ID] {
-			first := seen[u.host()]
-			if first == 0 {
-				seen[u.host()] = i + 1
+			host, endpoint, problem := u.parse()
+			if first := endpoints[endpoint]; first > 0 {
+				const isSame = "is the same endpoint as entry %d; remove it, as no node can confirm itself"
+				problem = fmt.Sprintf(isSame, first)
+			}
+			if problem != "" {
+				problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), i+1, problem))
 				continue
 			}
-			warnings = append(warnings, fmt.Sprintf("chain %s: endpoints %d and %d are on one host. "+
-				"Two endpoints confirm each other only if they are of two providers", n.ID, first, i+1))
+			endpoints[endpoint] = i + 1
+			if first := hosts[host]; first > 0 {
+				warnings = append(warnings, fmt.Sprintf("chain %s: endpoints %d and %d are on one host. "+
+					"Two endpoints confirm each other only if they are of two providers", n.ID, first, i+1))
+			} else {
+				hosts[host] = i + 1
+			}
 		}
 	}
-	return warnings
+	return problems, warnings
 }
 
 // SecretURL is a URL that may hold a secret in its user, host, path or query, as
@@ -432,43 +412,39 @@ func (SecretURL) Format(s fmt.State, _ rune) { io.WriteString(s, hidden) }
 // MarshalText hides the URL from JSON and from loggers.
 func (SecretURL) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// problem says why u cannot be an endpoint. It is empty if u can.
-func (u SecretURL) problem() string {
+// parse names host and server of a URL, each in one spelling, or says why it cannot be an
+// endpoint. The port is left out if it is the usual one. The server is scheme, host, port
+// and path: user, query and fragment may differ for the same one.
+func (u SecretURL) parse() (host, endpoint, problem string) {
 	parsed, err := url.Parse(string(u))
 	switch {
 	case u == "":
-		return "is empty"
+		return "", "", "is empty"
 	case err != nil:
-		return "is not a URL"
+		return "", "", "is not a URL"
 	case parsed.Scheme != "http" && parsed.Scheme != "https":
-		return "does not begin with http:// or https://"
+		return "", "", "does not begin with http:// or https://"
 	case parsed.Hostname() == "":
-		return "has no host"
+		return "", "", "has no host"
 	}
-	return ""
-}
-
-// endpoint is what names the server behind a URL, in one spelling: scheme, host, port and
-// path. User, query and fragment may differ for the same server. It is empty if u is no
-// endpoint.
-func (u SecretURL) endpoint() string {
-	parsed, err := url.Parse(string(u))
-	if err != nil {
-		return ""
-	}
-	return strings.ToLower(parsed.Scheme) + "://" + u.host() + path.Clean("/"+parsed.Path)
-}
-
-// host is the host of a URL in one spelling, with its port unless that is the usual one.
-func (u SecretURL) host() string {
-	parsed, err := url.Parse(string(u))
-	if err != nil {
-		return ""
-	}
-	name := strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
+	host = strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
 	usual := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
 	if port := parsed.Port(); port != "" && port != usual {
-		name = net.JoinHostPort(name, port)
+		host = net.JoinHostPort(host, port)
 	}
-	return name
+	return host, parsed.Scheme + "://" + host + path.Clean("/"+parsed.Path), ""
+}
+
+// RetryAfter reads the header of that name, seconds or an HTTP date, and keeps it
+// within bounds. It is false for anything else.
+func RetryAfter(header string, now time.Time, shortest, longest time.Duration) (time.Duration, bool) {
+	var wait time.Duration
+	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		wait = time.Duration(min(seconds, uint64(longest/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(header); err == nil {
+		wait = date.Sub(now)
+	} else {
+		return 0, false
+	}
+	return min(max(wait, shortest), longest), true
 }

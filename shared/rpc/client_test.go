@@ -47,7 +47,7 @@ func TestAskAnother(t *testing.T) {
 	g.fronts[0].Instead("eth_call", node.Drops)
 	want(2)
 	g.fronts[0].Instead("eth_call", nil)
-	g.pass(time.Second)
+	g.Advance(time.Second)
 	for range 20 { // at the same time
 		var places [2]int
 		asked = Asked{}
@@ -140,7 +140,7 @@ func TestCheck(t *testing.T) {
 	}
 	g.wantFailure(Unverified, Resting)
 	g.wantAnswer(Partners)
-	g.pass(time.Minute)
+	g.Advance(time.Minute)
 	if err := g.check(1); err != nil {
 		t.Error(err)
 	}

@@ -26,18 +26,40 @@ type Endpoint struct {
 	now     func() time.Time
 	log     *slog.Logger
 
-	mu             sync.Mutex
-	lanes          [laneCount]laneState
-	outcomes       uint64    // of calls that worked or failed, in all lanes
-	limitedLogged  time.Time // when the log last said that we are over the quota
-	noBatchesUntil time.Time // it refused batches; until then it gets plain calls
+	mu            sync.Mutex
+	lanes         [laneCount]laneState
+	chainChecked  bool      // it serves the right chain, and has not failed since
+	outcomes      uint64    // of calls that worked or failed, in all lanes
+	limitedLogged time.Time // when the log last said that we are over the quota
 }
 
-// checkChain asks the endpoint which chain it serves, unless that is known. The
-// answer holds for all lanes, until one of them fails. A check always asks.
+// laneState is what one lane knows of an endpoint.
+type laneState struct {
+	failing   Reason        // why the last call failed, empty if it succeeded
+	rest      time.Duration // the last one, which the next one doubles
+	restUntil time.Time
+	limitedAt time.Time // when the provider last said that we are over its quota
+	heard     uint64    // Endpoint.outcomes at the last outcome of this lane; 0 for none
+}
+
+// An endpoint that fails is not used for a second. The time doubles with each failure in
+// a row, up to half a minute. Over a quota, it doubles until a minute has passed without
+// another such answer: otherwise the lanes that give way would use the quota up again and
+// again, and partners would find nothing left.
+const (
+	firstRest = time.Second
+	longRest  = 30 * time.Second
+	calm      = time.Minute
+)
+
+// limitedLogEvery is how often the log says at most that we are over a quota.
+const limitedLogEvery = 10 * time.Minute
+
+// checkChain asks the endpoint which chain it serves, unless that is known. A check
+// always asks.
 func (e *Endpoint) checkChain(ctx context.Context, lane Lane) error {
 	e.mu.Lock()
-	checked := e.lanes[lane].chainChecked && lane != Checks
+	checked := e.chainChecked && lane != Checks
 	e.mu.Unlock()
 	if checked {
 		return nil
@@ -48,9 +70,7 @@ func (e *Endpoint) checkChain(ctx context.Context, lane Lane) error {
 	}
 	right := chain.ID(serves) == e.Network
 	e.mu.Lock()
-	for i := range e.lanes {
-		e.lanes[i].chainChecked = right
-	}
+	e.chainChecked = right
 	e.mu.Unlock()
 	if !right {
 		return &Failure{Reason: WrongChain, Text: fmt.Sprintf("it serves chain %d", serves)}
@@ -58,71 +78,17 @@ func (e *Endpoint) checkChain(ctx context.Context, lane Lane) error {
 	return nil
 }
 
-// An endpoint that fails is not used for a second. The time doubles with each
-// failure in a row, up to half a minute.
-const (
-	firstRest = time.Second
-	longRest  = 30 * time.Second
-)
-
-// After a provider said that we are over its quota, and after the rest that
-// follows, the lanes that give way ask it one question a second. They do so
-// until a minute has passed without another such answer. Otherwise they would
-// use the quota up again at once, and partners would find nothing left.
-const (
-	pace = time.Second
-	calm = time.Minute
-)
-
-// limitedLogEvery is how often the log says at most that we are over a quota.
-const limitedLogEvery = 10 * time.Minute
-
-// laneState is what one lane knows of an endpoint.
-type laneState struct {
-	chainChecked bool
-	failing      Reason // why the last call failed, empty if it succeeded
-	rest         time.Duration
-	restUntil    time.Time
-	limitedAt    time.Time // when the lane last had to give way
-	nextCall     time.Time // not earlier, because of pace
-	heard        uint64    // Endpoint.outcomes at the last outcome of this lane; 0 for none
-}
-
-// acquire returns 0 if the lane may use the endpoint now, or how long it must wait.
-func (e *Endpoint) acquire(lane Lane) time.Duration {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, now := &e.lanes[lane], e.now()
-	if wait := s.resting(now); wait > 0 {
-		return wait
-	}
-	if now.Sub(s.limitedAt) < calm {
-		s.nextCall = now.Add(pace)
-	}
-	return 0
-}
-
 // resting is how much longer the lane skips the endpoint.
 func (e *Endpoint) resting(lane Lane) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.lanes[lane].resting(e.now())
+	return max(0, e.lanes[lane].restUntil.Sub(e.now()))
 }
 
-func (s *laneState) resting(now time.Time) time.Duration {
-	return max(0, s.restUntil.Sub(now), s.nextCall.Sub(now))
-}
-
-// failed makes the lane skip the endpoint for a while; if we are over the quota,
-// also the lanes that give way. It logs only what is news.
+// failed makes the lane skip the endpoint for a while; if we are over the quota, also the
+// lanes that give way. It logs only what is news.
 func (e *Endpoint) failed(lane Lane, f *Failure) {
-	var news bool
-	if f.Reason == Limited {
-		news = e.overQuota(lane, f.RetryAfter)
-	} else {
-		news = e.skip(lane, f.Reason)
-	}
-	if !news {
+	if !e.skip(lane, f) {
 		return
 	}
 	level := slog.LevelWarn
@@ -138,81 +104,71 @@ func (e *Endpoint) failed(lane Lane, f *Failure) {
 	e.log.Log(context.Background(), level, text, "lane", lane.String(), "reason", f.Reason, "detail", f.Text)
 }
 
-// skip rests the endpoint in one lane. It is true if the reason has changed.
-func (e *Endpoint) skip(lane Lane, reason Reason) (changed bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	s, now := &e.lanes[lane], e.now()
-	if now.Before(s.restUntil) {
-		return false // this call was under way when another one failed
-	}
-	s.grow()
-	changed = s.failing != reason
-	e.outcomes++
-	s.heard = e.outcomes
-	s.restUntil = now.Add(s.rest)
-	s.chainChecked = false
-	s.failing = reason
-	return changed
-}
-
-// overQuota rests the endpoint in all lanes that give way, and in the one that was
-// told. It is true if the log has not said so for a while.
-func (e *Endpoint) overQuota(lane Lane, providerWants time.Duration) (news bool) {
+// skip rests the endpoint. It is true if that is news.
+func (e *Endpoint) skip(lane Lane, f *Failure) (news bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
+	before := e.lanes[lane]
 	e.outcomes++
 	for i := range e.lanes {
-		if l := Lane(i); l == lane || l.givesWay() {
-			e.lanes[i].limited(now, l, providerWants)
+		if l := Lane(i); l == lane || f.Reason == Limited && l.givesWay() {
+			e.lanes[i].fail(now, l, f)
 			e.lanes[i].heard = e.outcomes
 		}
 	}
-	news = now.Sub(e.limitedLogged) >= limitedLogEvery
-	if news {
-		e.limitedLogged = now
+	if f.Reason != Limited {
+		e.chainChecked = false
+		return before.failing != f.Reason && !now.Before(before.restUntil)
 	}
-	return news
+	if now.Sub(e.limitedLogged) < limitedLogEvery {
+		return false
+	}
+	e.limitedLogged = now
+	return true
 }
 
-func (s *laneState) grow() { s.rest = min(max(firstRest, 2*s.rest), longRest) }
-
-// limited rests the lane at least as long as the provider asks for. A lane that
-// gives way rests longer each time; partners do not, so that they recover first.
-func (s *laneState) limited(now time.Time, lane Lane, providerWants time.Duration) {
-	rest := firstRest
-	if lane.givesWay() {
-		if !now.Before(s.restUntil) { // not told already by a call under way at the same time
-			s.grow()
-		}
-		rest = s.rest
-		s.limitedAt = now
+// fail rests the lane, at least as long as the provider asks for. Calls that fail together
+// count as one failure.
+func (s *laneState) fail(now time.Time, lane Lane, f *Failure) {
+	resting := now.Before(s.restUntil)
+	if resting && f.Reason != Limited {
+		return
 	}
-	if until := now.Add(max(rest, providerWants)); until.After(s.restUntil) {
+	if !resting {
+		s.rest = min(max(firstRest, 2*s.rest), longRest)
+	}
+	if f.Reason == Limited {
+		s.limitedAt = now
+		if !lane.givesWay() { // so that partners recover first
+			s.rest = firstRest
+		}
+	}
+	if until := now.Add(max(s.rest, f.RetryAfter)); until.After(s.restUntil) {
 		s.restUntil = until
 	}
-	s.failing = Limited
+	s.failing = f.Reason
 }
 
 // worked clears the failures of the endpoint in that lane.
 func (e *Endpoint) worked(lane Lane) {
 	e.mu.Lock()
-	s := &e.lanes[lane]
-	if s.failing == Limited && e.now().Before(s.restUntil) {
-		e.mu.Unlock()
-		return // this call was under way when the quota ran out
+	s, now := &e.lanes[lane], e.now()
+	before := s.failing
+	stillLimited := before == Limited && now.Before(s.restUntil) // this call was under way when the quota ran out
+	if !stillLimited {
+		s.failing = ""
+		s.restUntil = time.Time{}
+		e.outcomes++
+		s.heard = e.outcomes
 	}
-	// Over a quota, an endpoint may change many times a minute. The log does not tell.
-	recovered := s.failing != "" && s.failing != Limited
-	s.failing = ""
-	s.rest = 0
-	s.restUntil = time.Time{}
-	e.outcomes++
-	s.heard = e.outcomes
+	if now.Sub(s.limitedAt) >= calm {
+		s.rest = 0
+	}
 	e.mu.Unlock()
 
-	if recovered {
+	// Over a quota, an endpoint may change many times a minute. The log does not tell.
+	if before != "" && before != Limited {
 		e.log.Info("RPC endpoint works again", "lane", lane.String())
 	}
 }
@@ -316,13 +272,13 @@ var defaultLimits = [laneCount]Limits{
 }
 
 // errUnconfigured is how questions to a chain without endpoints fail.
-var errUnconfigured = &Failure{Unconfigured, "no RPC endpoint", longRetry}
+var errUnconfigured = &Failure{Reason: Unconfigured, Text: "no RPC endpoint", RetryAfter: longRetry}
 
 // errNoOther is how a question fails whose endpoints were all asked already.
-var errNoOther = &Failure{Unconfigured, "no other RPC endpoint", longRetry}
+var errNoOther = &Failure{Reason: Unconfigured, Text: "no other RPC endpoint", RetryAfter: longRetry}
 
-// errClosed is the cause with which Close cancels questions, and how they fail.
-var errClosed = &Failure{Closed, "the service is shutting down", shortRetry}
+// errClosed is how questions fail after Close.
+var errClosed = &Failure{Reason: Closed, Text: "the service is shutting down", RetryAfter: shortRetry}
 
 // Reason is why a question failed. The list is closed, so that it can label a
 // metric.
@@ -367,6 +323,7 @@ type Failure struct {
 	Reason     Reason
 	Text       string
 	RetryAfter time.Duration // from Ask at least a second; of a try, what the provider wants, 0 for nothing
+	Output     []byte        // of a read that failed in the EVM: what it reverted with, as far as the node tells
 }
 
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Text }
@@ -399,7 +356,7 @@ func classify(err error, reads ...Read) *Failure {
 	case errors.As(err, &failure):
 		return failure
 	case errors.As(err, &quota):
-		return &Failure{Limited, fmt.Sprintf("HTTP status %d", http.StatusTooManyRequests), quota.retryAfter}
+		return &Failure{Reason: Limited, Text: "HTTP status 429", RetryAfter: quota.retryAfter}
 	case errors.As(err, &httpError):
 		f := &Failure{Reason: Refused, Text: fmt.Sprintf("HTTP status %d", httpError.StatusCode)}
 		if len(reads) == 1 && declines(reads[0], httpError.StatusCode) {
@@ -407,12 +364,14 @@ func classify(err error, reads ...Read) *Failure {
 		}
 		return f
 	case errors.As(err, &rpcError):
-		f := &Failure{Reason: Refused, Text: fmt.Sprintf("JSON-RPC error %d", rpcError.ErrorCode())}
-		switch code := rpcError.ErrorCode(); {
+		code := rpcError.ErrorCode()
+		f := &Failure{Reason: Refused, Text: fmt.Sprintf("JSON-RPC error %d", code), Output: outputOf(err)}
+		switch {
 		case code == codeLimitExceeded || code == http.StatusTooManyRequests:
 			f.Reason = Limited
 		case code == codeReverted || strings.Contains(strings.ToLower(rpcError.Error()), "revert"):
-			return &Failure{Reason: Reverted, Text: "the contract reverted"}
+			f.Reason = Reverted
+			f.Text = "the contract reverted"
 		case tracks:
 			f.Reason = Declined
 		}

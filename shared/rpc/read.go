@@ -29,11 +29,26 @@ type Read struct {
 
 func isTracking(r Read) bool { return r.tracks }
 
+// Methods that not every node has. An endpoint that refuses one of them, in whatever way,
+// is no worse for it: that rests no lane.
+const (
+	simulate = "eth_simulateV1"
+	estimate = "eth_estimateGas"
+)
+
+// ErrNoMethod is how a read of such a method fails that the endpoint refuses with an HTTP
+// status, or answers in another form.
+var ErrNoMethod = &Failure{Reason: Declined, Text: "method not supported"}
+
+func isOptional(method string) bool { return method == simulate || method == estimate }
+
+// refusesMethod reports whether an error is an HTTP status for such a method.
+func refusesMethod(method string, err error) bool {
+	return isOptional(method) && errors.As(err, new(rpc.HTTPError))
+}
+
 // ErrTooLong is how reads fail whose answer may be long, but not that long.
 var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
-
-// batchesAgain is when an endpoint that refused batches is sent one again.
-const batchesAgain = time.Hour
 
 // Batch asks all reads in one round trip and sets their results and errors. An
 // endpoint that refuses batches gets them one after the other instead, and one that
@@ -49,10 +64,7 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	if slices.ContainsFunc(reads, isTracking) {
 		ctx = context.WithValue(ctx, longCallKey{}, true)
 	}
-	e.mu.Lock()
-	plain := len(reads) == 1 || e.now().Before(e.noBatchesUntil)
-	e.mu.Unlock()
-	if plain {
+	if len(reads) == 1 {
 		return e.oneByOne(ctx, reads, all)
 	}
 	err := e.batch(ctx, reads)
@@ -60,22 +72,11 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	case err == nil && !slices.ContainsFunc(reads, isMissing):
 		return nil
 	case err == nil:
-		err = e.oneByOne(ctx, reads, isMissing)
+		return e.oneByOne(ctx, reads, isMissing)
 	case refusesBatches(err):
-		err = e.oneByOne(ctx, reads, all)
-	default:
-		return classify(err, reads...)
+		return e.oneByOne(ctx, reads, all)
 	}
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(reads, isRefused) {
-		return nil // and that may be all that was wrong with the batch
-	}
-	e.mu.Lock()
-	e.noBatchesUntil = e.now().Add(batchesAgain)
-	e.mu.Unlock()
-	return nil
+	return classify(err, reads...)
 }
 
 // errMissing is the failure of a read that a batch was not answered for.
@@ -84,9 +85,6 @@ var errMissing = &Failure{Reason: Undecodable, Text: "it answered only part of a
 func isMissing(r Read) bool { return r.Err == errMissing }
 
 func all(Read) bool { return true }
-
-// isRefused reports whether a read failed that not every node answers.
-func isRefused(r Read) bool { return r.Err != nil && (r.tracks || isOptional(r.Method)) }
 
 // errUnanswered is the failure of a batch of which no read was answered.
 var errUnanswered = &Failure{Reason: Refused, Text: "it answered no call of a batch"}
@@ -269,6 +267,17 @@ type Block struct {
 	Hash   common.Hash    `json:"hash"`
 	Number hexutil.Uint64 `json:"number"`
 	Time   hexutil.Uint64 `json:"timestamp"`
+
+	BaseFee *hexutil.U256 `json:"baseFeePerGas"` // nil on a chain that has none
+}
+
+// UnmarshalJSON refuses null: there always is a latest block.
+func (b *Block) UnmarshalJSON(data []byte) error {
+	type fields Block
+	if string(data) == "null" {
+		return &Failure{Reason: Undecodable, Text: "it returned no latest block"}
+	}
+	return json.Unmarshal(data, (*fields)(b))
 }
 
 // At is when the block was made, as its node says. A time that no calendar shows is one
@@ -296,7 +305,8 @@ func ReadTransaction(hash common.Hash, transaction **Transaction) Read {
 	return track("eth_getTransactionByHash", transaction, hash)
 }
 
-func ReadLatest(block **Block) Read { return track("eth_getBlockByNumber", block, "latest", false) }
+// ReadLatest reads the latest block.
+func ReadLatest(block *Block) Read { return track("eth_getBlockByNumber", block, "latest", false) }
 
 // ReadBlock reads a block by its number. It is nil if the endpoint knows none.
 func ReadBlock(number uint64, block **Block) Read {
@@ -316,11 +326,6 @@ func (f Filter) Between(first, last uint64, logs *[]Log) Read {
 	return track(getLogs, logs, map[string]any{
 		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": f.Contracts, "topics": f.Topics,
 	})
-}
-
-// In reads the logs in one block, of that hash.
-func (f Filter) In(block common.Hash, logs *[]Log) Read {
-	return track(getLogs, logs, map[string]any{"blockHash": block, "address": f.Contracts, "topics": f.Topics})
 }
 
 // Message is a transaction that nobody has signed. All nodes know "data"; some do not
@@ -365,62 +370,21 @@ func (c *SimulatedCall) Revert() []byte {
 // block. Not every node can.
 func ReadSimulation(messages []Message, blocks *[]Simulated) Read {
 	calls := map[string]any{"calls": messages}
-	return track(Simulate, blocks, map[string]any{"blockStateCalls": []any{calls}}, "latest")
+	return track(simulate, blocks, map[string]any{"blockStateCalls": []any{calls}}, "latest")
 }
 
 // ReadGasPrice reads what the node would pay for a unit of gas.
 func ReadGasPrice(price *hexutil.U256) Read { return read("eth_gasPrice", price) }
 
-// PricedBlock is what a block says of the price of gas.
-type PricedBlock struct {
-	Number  hexutil.Uint64 `json:"number"`
-	BaseFee *hexutil.U256  `json:"baseFeePerGas"` // nil on a chain that has none
-}
+// ReadEstimate reads how much gas a message needs. If the message reverts, so does the
+// read. Not every node can.
+func ReadEstimate(m Message, gas *hexutil.Uint64) Read { return track(estimate, gas, m) }
 
-// ReadLatestPrice reads the latest block. It is nil if the endpoint knows none.
-func ReadLatestPrice(block **PricedBlock) Read {
-	return track("eth_getBlockByNumber", block, "latest", false)
-}
-
-// Estimate asks how much gas a message needs. If the message reverts, gas is 0 and
-// reverted is true, with the output if the node tells it. The error is a *Failure,
-// and rests no endpoint if the node has just no answer to this question.
-func (e *Endpoint) Estimate(ctx context.Context, m Message) (gas uint64, reverted bool, output []byte, err error) {
-	var answer json.RawMessage
-	err = e.client.CallContext(ctx, &answer, Estimate, m)
-	if refusesMethod(Estimate, err) {
-		return 0, false, nil, ErrNoMethod
-	}
-	if err == nil {
-		var result hexutil.Uint64
-		if json.Unmarshal(answer, &result) != nil {
-			return 0, false, nil, ErrNoMethod
-		}
-		return uint64(result), false, nil, nil
-	}
-	f := classify(err)
-	switch {
-	case f.Reason == Reverted:
-		return 0, true, outputOf(err), nil
-	case f.Reason == Refused && errors.As(err, new(rpc.Error)):
-		f.Reason = Declined
-	}
-	return 0, false, nil, f
-}
-
-// Replay repeats a transaction on the state after a block. If it reverts, output is
-// what it reverts with, as far as the node tells. The error is a *Failure.
-func (e *Endpoint) Replay(ctx context.Context, t *Transaction, block uint64) (output []byte, err error) {
-	var ignored hexutil.Bytes
+// ReadReplay repeats a transaction on the state after a block. If it fails, the failure of
+// the read has what it reverts with, as far as the node tells.
+func ReadReplay(t *Transaction, block uint64) Read {
 	message := Message{t.From, t.To, t.Gas, t.Value, t.Input}
-	err = e.client.CallContext(ctx, &ignored, "eth_call", message, hexutil.Uint64(block))
-	if err == nil {
-		return nil, nil
-	}
-	if f := classify(err); f.Reason == Limited || !errors.As(err, new(rpc.Error)) {
-		return nil, f
-	}
-	return outputOf(err), nil
+	return track("eth_call", new(hexutil.Bytes), message, hexutil.Uint64(block))
 }
 
 // outputOf is the output with which a call reverted, empty if the error has none.

@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -30,12 +30,10 @@ var simple = node.Answers(func(c node.Call) any {
 // the outside recorded. A secret in any of that fails the test.
 type rig struct {
 	*Client
+	*clock.Clock
 	t      testing.TB
 	fronts []*node.Front // of chain 369
 	log    journal.Journal
-
-	mu   sync.Mutex
-	time time.Time
 }
 
 // patient has no deadline that a slow machine could meet.
@@ -56,7 +54,7 @@ func newRigWith(t testing.TB, endpoints int, limits map[Lane]Limits) *rig {
 
 func newRigOf(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *rig {
 	t.Helper()
-	g := &rig{t: t, time: time.Unix(1_800_000_000, 0), fronts: fronts}
+	g := &rig{t: t, Clock: clock.At(time.Unix(1_800_000_000, 0)), fronts: fronts}
 	cfg := make(Config)
 	for _, f := range fronts {
 		cfg[369] = append(cfg[369], SecretURL(f.SecretURL()))
@@ -69,7 +67,7 @@ func newRigOf(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *rig 
 		}
 	}
 	log := slog.New(slog.NewJSONHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	c, err := New(cfg, Options{Log: log, Now: g.now, Limits: all})
+	c, err := New(cfg, Options{Log: log, Now: g.Now, Limits: all})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,18 +98,6 @@ func (g *rig) wantLog(levels ...slog.Level) {
 			g.t.Errorf("line %d: got %s, want %s about endpoint 1 of chain 369, and a lane", i+1, line, levels[i])
 		}
 	}
-}
-
-func (g *rig) now() time.Time {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.time
-}
-
-func (g *rig) pass(d time.Duration) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.time = g.time.Add(d)
 }
 
 // calls is how often an endpoint was asked to call a contract.

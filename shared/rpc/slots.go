@@ -57,9 +57,9 @@ func (t *slots) enter(ctx context.Context) (leave func(), f *Failure) {
 	network := callerNetwork(ctx)
 	own := t.join(network)
 	if own == nil {
-		return nil, &Failure{Busy, "too many requests are queued", shortRetry}
+		return nil, &Failure{Reason: Busy, Text: "too many requests are queued", RetryAfter: shortRetry}
 	}
-	late := &Failure{Busy, "timed out in the queue", shortRetry}
+	late := &Failure{Reason: Busy, Text: "timed out in the queue", RetryAfter: shortRetry}
 	if own.calls.Acquire(ctx, 1) != nil {
 		t.part(network, own)
 		return nil, late

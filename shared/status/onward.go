@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -21,18 +22,12 @@ import (
 
 // mint is a delivery of the issuer.
 type mint struct {
+	*attested
 	transmitter common.Address
-	message     *calldata.Message // as it was attested
-	need        uint64            // confirmations
-	block       uint64            // that has them, by the first endpoint that knows the mint; 0 until then
-	log         *rpc.Log          // of the delivery; nil if it is not among the newest blocks
+	need        uint64   // confirmations
+	block       uint64   // that has them, by the first endpoint that knows the mint; 0 until then
+	log         *rpc.Log // of the delivery; nil if it is not among the newest blocks
 	fee         uint256.Int
-}
-
-// mintReading is what an endpoint says of a mint.
-type mintReading struct {
-	statement
-	firm bool // the nonce was used at the block with the confirmations, or is for as long
 }
 
 // settleOnward follows the money of a settled swap to a chain without a pool. final is
@@ -43,40 +38,33 @@ func (l *lookup) settleOnward(ctx context.Context, src *source, o *order, paid *
 	to := chain.ID(s.DstChainID)
 	burn := paid.money.burn
 	burn.SourceDomain = from.CCTP.Domain
-	s.Burn = &Burn{Domain: from.CCTP.Domain}
-	message := l.attested(ctx, paid.log.TxHash, s.Burn, burn)
+	message := l.attested(ctx, paid.log.TxHash, src, o, burn)
 	if message == nil {
 		return nil
 	}
 	m := &mint{
-		transmitter: o.onward.Transmitter.Address, message: message, fee: message.FeeExecuted,
+		attested: message, transmitter: o.onward.Transmitter.Address, fee: message.FeeExecuted,
 		need: l.deployment.Confirmations(to),
 	}
-	sightings, v, err := ask(ctx, l, to, rpc.Tracking, l.neededForNo(src, o, to),
-		func(ctx context.Context, e *rpc.Endpoint, _ []mintReading) (mintReading, error) {
+	said, v, err := ask(ctx, l, to, rpc.Tracking, l.neededForNo(src, o, to),
+		func(ctx context.Context, e *rpc.Endpoint, _ []statement) (statement, error) {
 			return l.readMint(ctx, e, m)
 		})
 	switch {
-	case len(sightings) == 0:
-		return unavailable(l.key.Network, to, err, false)
+	case len(said) == 0:
+		return unavailable(l.key.Network, to, err)
 	case v.choice < 0:
-		delete(l.trail.used, message.Nonce)
+		message.usedSince = time.Time{}
 		l.passing = l.passing || v.upToDate == 0
 		return nil
 	case m.fee.Gt(&burn.MaxFee) || !m.fee.Lt(&paid.settled.Amount):
 		s.Reason = oddFee
 		return nil
 	}
-	if _, known := l.trail.used[message.Nonce]; !known {
-		l.trail.used[message.Nonce] = l.Now()
+	if message.usedSince.IsZero() {
+		message.usedSince = l.Now()
 	}
 	agreed, doubt := l.isFinal(to, v)
-	for _, seen := range sightings {
-		if !seen.firm && seen.digest == v.digest {
-			agreed = false
-			l.expect(time.Duration(m.need) * to.BlockTime())
-		}
-	}
 	final = final && agreed
 	if !l.serves(message.Nonce, o, final) {
 		doubt = servedAnother
@@ -103,52 +91,49 @@ func (m *mint) correct(s *Settlement) {
 }
 
 // readMint asks one endpoint: in one request if another knew the mint before, in one more
-// if it is the first.
-func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (seen mintReading, err error) {
-	question := calldata.IsUsed(m.message.Nonce)
+// if it is the first. A nonce is used at the block with the confirmations, or else has been
+// for as long at the newest one; until then, it counts as used in the newest block.
+func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (s statement, err error) {
+	question := calldata.IsUsed(m.Nonce)
 	var newest, deep hexutil.Bytes
-	reads := []rpc.Read{
-		rpc.ReadLatest(&seen.head), rpc.ReadContract(m.transmitter, question, &newest),
-		rpc.ReadContractAt(m.transmitter, question, m.block, &deep),
-	}
-	isFirst := m.block == 0
-	if isFirst {
-		reads = reads[:2]
+	reads := []rpc.Read{rpc.ReadLatest(&s.head), rpc.ReadContract(m.transmitter, question, &newest)}
+	if m.block > 0 {
+		reads = append(reads, rpc.ReadContractAt(m.transmitter, question, m.block, &deep))
 	}
 	if err := e.Batch(ctx, reads); err != nil {
-		return seen, err
+		return s, err
 	}
 	for _, read := range reads[:2] {
 		if read.Err != nil {
-			return seen, read.Err
+			return s, read.Err
 		}
 	}
-	switch {
-	case seen.head == nil:
-		return seen, garbled("it returned no latest block")
-	case len(newest) != common.HashLength:
-		return seen, &rpc.Failure{Reason: rpc.Misconfigured, Text: "the issuer's contract does not say what is used"}
-	case !isOne(newest):
-		return seen, nil
+	if len(newest) != common.HashLength {
+		return s, &rpc.Failure{Reason: rpc.Misconfigured, Text: "the issuer's contract does not say what is used"}
 	}
-	refused := reads[len(reads)-1].Err
-	if isFirst {
-		head := uint64(seen.head.Number)
+	if !isOne(newest) {
+		return s, nil
+	}
+	head := uint64(s.head.Number)
+	if m.block == 0 {
 		m.block = head - min(head, m.need-1)
-		deepRead := rpc.ReadContractAt(m.transmitter, question, m.block, &deep)
-		if refused, err = l.readDeep(ctx, e, m, deepRead, head); err != nil {
-			return seen, err
+		reads = []rpc.Read{rpc.ReadContractAt(m.transmitter, question, m.block, &deep)}
+		if err := m.findLog(ctx, e, reads, head); err != nil {
+			return s, err
 		}
 	}
-	seen.digest = m.message.Nonce
-	seen.block = m.block
-	seen.swap = true
-	seen.firm = isOne(deep)
-	if refused != nil { // it does not have that state any more
-		since, known := l.trail.used[m.message.Nonce]
-		seen.firm = known && l.Now().Sub(since) >= time.Duration(m.need)*e.Network.BlockTime()
+	isDeep := isOne(deep)
+	if reads[len(reads)-1].Err != nil { // it does not have that state any more
+		depth := time.Duration(m.need) * e.Network.BlockTime()
+		isDeep = !m.usedSince.IsZero() && l.Now().Sub(m.usedSince) >= depth
 	}
-	return seen, nil
+	s.digest = m.Nonce
+	s.swap = true
+	s.block = head
+	if isDeep {
+		s.block = m.block
+	}
+	return s, nil
 }
 
 func isOne(output hexutil.Bytes) bool {
@@ -158,110 +143,106 @@ func isOne(output hexutil.Bytes) bool {
 // newestBlocks is how many blocks are looked at for the transaction of a mint.
 const newestBlocks = 500
 
-// readDeep asks whether the nonce was used at the block with the confirmations, and looks
-// for the event of the delivery. Providers may refuse a range this wide: after a failure,
-// the event is not looked for again.
-func (l *lookup) readDeep(
-	ctx context.Context, e *rpc.Endpoint, m *mint, deep rpc.Read, head uint64,
-) (refused *rpc.Failure, err error) {
+// findLog makes reads and, with them, looks for the event of the delivery. Providers may
+// refuse a range this wide: then the reads are made without it.
+func (m *mint) findLog(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read, head uint64) error {
 	var logs []rpc.Log
 	filter := rpc.Filter{
 		Contracts: []common.Address{m.transmitter},
-		Topics:    []*common.Hash{&calldata.ReceivedTopic, nil, &m.message.Nonce},
+		Topics:    []*common.Hash{&calldata.ReceivedTopic, nil, &m.Nonce},
 	}
-	reads := []rpc.Read{deep, filter.Between(head-min(head, newestBlocks-1), head, &logs)}
-	if !l.trail.noLogs {
-		err = e.Batch(ctx, reads)
+	all := append(reads, filter.Between(head-min(head, newestBlocks-1), head, &logs))
+	if err := e.Batch(ctx, all); err != nil {
+		return e.Batch(ctx, reads)
 	}
-	if l.trail.noLogs || err != nil {
-		l.trail.noLogs = true
-		err = e.Batch(ctx, reads[:1])
-	}
+	copy(reads, all)
 	for i := range logs {
 		log := &logs[i]
 		received, err := calldata.DecodeReceived(log.Topics, log.Data)
-		if err == nil && log.Address == m.transmitter && !log.Removed && received.Delivers(m.message) {
+		if err == nil && log.Address == m.transmitter && !log.Removed && received.Delivers(m.Message) {
 			m.log = log
 			m.fee = received.FeeExecuted
 		}
 	}
-	return reads[0].Err, err
-}
-
-// longestIssued is how many bytes of messages are remembered of a transaction.
-const longestIssued = 32 << 10
-
-// issued is what the issuer says of the burns of a transaction.
-type issued struct {
-	messages []cctp.Message
-	decoded  []*calldata.Message // nil where there is no burn to read
-	used     []bool              // whether a swap has been matched with it
-	err      error               // why the issuer could not be asked
-}
-
-// attested finds the issuer's view of a burn, and the attested message if there is
-// one. A message is matched with one burn only, however often it is listed.
-func (l *lookup) attested(
-	ctx context.Context, tx common.Hash, burn *Burn, want *calldata.Message,
-) *calldata.Message {
-	i := l.askIssuer(ctx, tx, burn.Domain)
-	if i.err != nil {
-		burn.State = cctp.Unknown
-		burn.Reason = "The issuer's view is unknown: " + i.err.Error()
-		return nil
-	}
-	burn.State = cctp.Unseen
-	waiting := -1
-	for n, m := range i.messages {
-		d := i.decoded[n]
-		switch {
-		case i.used[n] || d != nil && !d.Matches(want):
-		case m.State == cctp.Waiting && waiting < 0: // it may have no content to match
-			waiting = n
-		case m.State == cctp.Complete && d != nil && d.Nonce != (common.Hash{}):
-			for other, same := range i.decoded {
-				i.used[other] = i.used[other] || same != nil && same.Nonce == d.Nonce
-			}
-			burn.State = cctp.Complete
-			burn.Nonce = d.Nonce
-			return d
-		}
-	}
-	delete(l.trail.issued, tx) // there is more to learn
-	if waiting >= 0 {
-		i.used[waiting] = true
-		burn.State = cctp.Waiting
-		burn.Reason = i.messages[waiting].Delay
-	}
 	return nil
 }
 
-// askIssuer asks once for each transaction, and not again once every burn has found its
-// message.
-func (l *lookup) askIssuer(ctx context.Context, tx common.Hash, domain uint32) *issued {
-	if i := l.issued[tx]; i != nil {
-		return i
+// attested is a message that the issuer has signed.
+type attested struct {
+	*calldata.Message
+	usedSince time.Time // when its nonce was first seen to be used; zero if it is not
+}
+
+// issued is what the issuer says of a transaction.
+type issued struct {
+	messages []cctp.Message // without those that a waiting burn is matched with
+	err      error          // why the issuer could not be asked
+}
+
+// attested finds the issuer's view of a burn, and the attested message if there is one.
+func (l *lookup) attested(
+	ctx context.Context, tx common.Hash, src *source, o *order, want *calldata.Message,
+) *attested {
+	burn := &Burn{Domain: want.SourceDomain, State: cctp.Unseen}
+	o.swap.Burn = burn
+	found := o.messages[tx]
+	if found == nil {
+		found = l.askIssuer(ctx, tx, src, burn, want)
 	}
-	i := &issued{messages: l.trail.issued[tx]}
-	if i.messages == nil {
-		i.messages, i.err = l.issuer.Messages(ctx, domain, tx)
+	if found == nil {
+		return nil
+	}
+	o.messages[tx] = found
+	burn.State = cctp.Complete
+	burn.Nonce = found.Nonce
+	return found
+}
+
+// askIssuer asks once for each transaction. A message is matched with one burn only,
+// however often it is listed.
+func (l *lookup) askIssuer(
+	ctx context.Context, tx common.Hash, src *source, burn *Burn, want *calldata.Message,
+) *attested {
+	i := l.issued[tx]
+	if i == nil {
+		i = new(issued)
+		i.messages, i.err = l.issuer.Messages(ctx, burn.Domain, tx)
+		l.issued[tx] = i
 	}
 	if i.err != nil {
 		l.passing = true
 		l.blocked = max(l.blocked, cctp.BlockedFor(i.err))
+		burn.State = cctp.Unknown
+		burn.Reason = "The issuer's view is unknown: " + i.err.Error()
+		return nil
 	}
-	i.decoded = make([]*calldata.Message, len(i.messages))
-	i.used = make([]bool, len(i.messages))
-	size := 0
+	waiting := -1
 	for n, m := range i.messages {
-		size += len(m.Message)
-		if d, err := calldata.DecodeMessage(m.Message); err == nil {
-			i.decoded[n] = d
+		d, err := calldata.DecodeMessage(m.Message)
+		switch {
+		case err == nil && (!d.Matches(want) || src.hasNonce(d.Nonce)):
+		case m.State == cctp.Waiting && waiting < 0: // it may have no content to match
+			waiting = n
+		case m.State == cctp.Complete && err == nil && d.Nonce != (common.Hash{}):
+			return &attested{Message: d}
 		}
 	}
-	if size <= longestIssued {
-		l.trail.issued[tx] = i.messages
+	if waiting >= 0 {
+		burn.State = cctp.Waiting
+		burn.Reason = i.messages[waiting].Delay
+		i.messages = slices.Concat(i.messages[:waiting], i.messages[waiting+1:])
 	}
-	l.issued[tx] = i
-	return i
+	return nil
+}
+
+// hasNonce tells whether a burn was matched with the message of that nonce.
+func (s *source) hasNonce(nonce common.Hash) bool {
+	for _, o := range s.orders {
+		for _, m := range o.messages {
+			if m.Nonce == nonce {
+				return true
+			}
+		}
+	}
+	return false
 }

@@ -22,7 +22,7 @@ import (
 
 // settle finds out whether a confirmed swap was paid out.
 func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error {
-	if !l.name(ctx, o) {
+	if !l.name(ctx, src, o) {
 		return nil
 	}
 	network := o.payout.Network
@@ -31,31 +31,26 @@ func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error
 			return l.readClaim(ctx, e, src, o, before)
 		})
 	switch {
-	case len(claims) == 0:
-		return unavailable(l.key.Network, network, err, false)
-	case v.choice < 0:
-		for _, c := range claims {
-			o.swap.Reason = cmp.Or(o.swap.Reason, c.reason)
+	case v.choice >= 0:
+		paid := claims[v.choice].paid
+		final := l.judgePayout(src, o, paid, v)
+		if o.onward != nil {
+			return l.settleOnward(ctx, src, o, paid, final)
 		}
-		if v.upToDate == 0 {
-			o.swap.Reason = cmp.Or(o.swap.Reason, "It may already be paid out: chain "+network.String()+
-				" has no node that is up to date")
-		}
-		l.passing = l.passing || o.swap.Reason != ""
+		l.pay(o, network, paid, final)
 		return nil
+	case len(claims) == 0:
+		return unavailable(l.key.Network, network, err)
+	case v.upToDate == 0 && o.swap.Reason == "":
+		o.swap.Reason = fmt.Sprintf(noneUpToDate, network)
 	}
-	paid := claims[v.choice].paid
-	final := l.judgePayout(src, o, paid, v)
-	if o.onward != nil {
-		return l.settleOnward(ctx, src, o, paid, final)
-	}
-	l.pay(o, network, paid, final)
+	l.passing = l.passing || o.swap.Reason != ""
 	return nil
 }
 
 // name finds the id of an order's settlement, and the pools that pay it. It is false
 // if there is nothing to look up yet.
-func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
+func (l *lookup) name(ctx context.Context, src *source, o *order) (ok bool) {
 	s := &o.swap
 	if s.Reason != "" {
 		return false
@@ -74,8 +69,7 @@ func (l *lookup) name(ctx context.Context, o *order) (ok bool) {
 		o.id = calldata.SwapID(uint64(l.key.Network), o.pool, o.nonce)
 		return true
 	}
-	s.Burn = &Burn{Domain: s.Burn.Domain} // that of the trail stays as it is
-	message := l.attested(ctx, l.key.Name, s.Burn, o.burnt)
+	message := l.attested(ctx, l.key.Name, src, o, o.burnt)
 	if message == nil {
 		return false
 	}
@@ -104,7 +98,7 @@ func (l *lookup) judgePayout(src *source, o *order, paid *payout, v verdict) (fi
 	switch {
 	case l.short(o, paid.settled) != nil:
 		doubt = isShort
-	case paid.time.Before(src.Time.Add(-clockError)):
+	case paid.block.At().Before(src.Time.Add(-clockError)):
 		doubt = beforeSource
 	case !l.serves(o.id, o, final):
 		doubt = servedAnother
@@ -130,7 +124,7 @@ func (l *lookup) pay(o *order, network chain.ID, paid *payout, final bool) {
 	s.State = Settled
 	s.Final = final
 	s.Settlement = &Settlement{
-		ChainID: network, TxHash: paid.log.TxHash, Time: paid.time,
+		ChainID: network, TxHash: paid.log.TxHash, Time: paid.block.At(),
 		Amount: paid.settled.Amount, Arrived: paid.money.arrived, Short: l.short(o, paid.settled),
 	}
 	if s.RecipientType == calldata.RecipientPrivate {
@@ -159,29 +153,31 @@ func (l *lookup) short(o *order, settled *calldata.Settled) *Short {
 // claim is what an endpoint says of a settlement.
 type claim struct {
 	statement
-	pool   common.Address // that says it has settled
-	in     uint64         // in which block; 0 if none has
-	paid   *payout        // nil unless there is the event, and the money
-	reason string         // why it is nil
+	paid *payout // nil unless there is the event, and the money
 }
 
 // payout is a settlement that was seen.
 type payout struct {
-	log     rpc.Log
+	log     *rpc.Log
+	block   *rpc.Block
 	settled *calldata.Settled
 	money   *money
-	time    time.Time
 }
 
-// evidence is what an endpoint shows of a payout.
+// evidence is what an endpoint shows of the block in which a pool says it has settled.
 type evidence struct {
 	logs    []rpc.Log
 	block   *rpc.Block
-	receipt *rpc.Receipt
+	receipt *rpc.Receipt // of the transaction that paid
+}
+
+func (e *evidence) reads(o *order, block uint64) []rpc.Read {
+	filter := rpc.Filter{Contracts: o.payout.Pools, Topics: []*common.Hash{&calldata.SettledTopic, &o.id}}
+	return []rpc.Read{filter.Between(block, block, &e.logs), rpc.ReadBlock(block, &e.block)}
 }
 
 // readClaim asks one endpoint: in one request if it says what another has said, in three
-// if it is the first to tell of a payout.
+// if it is the first to tell of a payout. What is missing is the swap's reason.
 func (l *lookup) readClaim(
 	ctx context.Context, e *rpc.Endpoint, src *source, o *order, before []claim,
 ) (c claim, err error) {
@@ -190,47 +186,43 @@ func (l *lookup) readClaim(
 	for _, b := range before {
 		known = cmp.Or(known, b.paid)
 	}
-	filter := rpc.Filter{Contracts: o.payout.Pools, Topics: []*common.Hash{&calldata.SettledTopic, &o.id}}
 	reads := []rpc.Read{rpc.ReadLatest(&c.head)}
 	for _, pool := range o.payout.Pools {
 		reads = append(reads, rpc.ReadContract(pool, calldata.SettledIn(o.id), new(hexutil.Bytes)))
 	}
 	pools := len(reads) // behind the last of them
 	if known != nil {
-		shown.block = &rpc.Block{Hash: known.log.BlockHash, Time: hexutil.Uint64(known.time.Unix())}
-		reads = append(reads, filter.In(known.log.BlockHash, &shown.logs),
-			rpc.ReadReceipt(known.log.TxHash, &shown.receipt))
+		reads = append(reads, shown.reads(o, uint64(known.log.BlockNumber))...)
+		reads = append(reads, rpc.ReadReceipt(known.log.TxHash, &shown.receipt))
 	}
 	if err := e.Batch(ctx, reads); err != nil {
 		return c, err
 	}
-	switch {
-	case reads[0].Err != nil:
+	if reads[0].Err != nil {
 		return c, reads[0].Err
-	case c.head == nil:
-		return c, garbled("it returned no latest block")
-	case known != nil && reads[pools].Err != nil:
-		shown.logs = []rpc.Log{} // it does not show them
 	}
-	if err := c.readPools(o.payout.Pools, reads[1:pools]); err != nil || c.in == 0 {
+	pool, block, err := readPools(o.payout.Pools, reads[1:pools])
+	if err != nil || block == 0 {
 		return c, err
 	}
-	isKnown := known != nil && uint64(known.log.BlockNumber) == c.in
-	if !isKnown && !c.isBeyond() {
+	reads = reads[pools:]
+	if known == nil || uint64(known.log.BlockNumber) != block {
 		shown = evidence{}
-		reads := []rpc.Read{filter.Between(c.in, c.in, &shown.logs), rpc.ReadBlock(c.in, &shown.block)}
+		reads = shown.reads(o, block)
 		if err := e.Batch(ctx, reads); err != nil {
 			return c, err
 		}
-		if reads[0].Err != nil {
-			shown.logs = []rpc.Log{}
-		}
 	}
-	log := findLog(o, c.in, shown.logs)
+	if reads[0].Err == nil && shown.logs == nil {
+		return c, garbled("it gives no list of events")
+	}
+	c.unsure = true
+	log := findLog(o, block, shown.logs)
 	if log == nil {
-		return c, l.lacksEvent(src, o, &c, &shown)
+		o.swap.Reason = l.lacksEvent(src, o.payout.Network, pool, block, uint64(c.head.Number), shown.block)
+		return c, nil
 	}
-	if shown.receipt == nil {
+	if shown.receipt == nil || shown.receipt.TxHash != log.TxHash {
 		if err := e.ReadAll(ctx, rpc.ReadReceipt(log.TxHash, &shown.receipt)); err != nil {
 			return c, err
 		}
@@ -238,34 +230,27 @@ func (l *lookup) readClaim(
 	return c, l.prove(o, &c, log, &shown)
 }
 
-// readPools reads in which block a pool says it has settled. The first pool must answer;
-// the others may be gone.
-func (c *claim) readPools(pools []common.Address, reads []rpc.Read) error {
+// readPools reads which pool says that it has settled, and in which block; 0 if none has.
+// The first pool must answer; the others may be gone.
+func readPools(pools []common.Address, reads []rpc.Read) (pool common.Address, block uint64, err error) {
 	for i, read := range reads {
 		output := *read.Result.(*hexutil.Bytes)
-		number := new(uint256.Int).SetBytes(output)
 		isWord := read.Err == nil && len(output) == common.HashLength
-		switch {
+		switch number := new(uint256.Int).SetBytes(output); {
 		case i == 0 && read.Err != nil:
-			return read.Err
+			return pool, 0, read.Err
 		case i == 0 && !isWord:
 			text := "the contract at " + pools[0].Hex() + " does not say what is settled"
-			return &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
-		case !isWord || number.IsZero() || c.in > 0:
-			continue
-		}
-		c.pool = pools[i]
-		c.in = math.MaxUint64 // no chain has as many
-		if number.IsUint64() {
-			c.in = number.Uint64()
+			return pool, 0, &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
+		case !isWord || number.IsZero():
+		case number.IsUint64():
+			return pools[i], number.Uint64(), nil
+		default:
+			return pools[i], math.MaxUint64, nil // no chain has as many
 		}
 	}
-	return nil
+	return pool, 0, nil
 }
-
-// isBeyond tells whether the block is too far behind the head to be one that another node
-// of the same endpoint has already.
-func (c *claim) isBeyond() bool { return c.in > headsApart && c.in-headsApart > uint64(c.head.Number) }
 
 // findLog finds the event of an order's settlement; nil if it is not there.
 func findLog(o *order, block uint64, logs []rpc.Log) *rpc.Log {
@@ -280,30 +265,27 @@ func findLog(o *order, block uint64, logs []rpc.Log) *rpc.Log {
 	return nil
 }
 
-// lacksEvent explains why the block that a pool names does not have its event.
-func (l *lookup) lacksEvent(src *source, o *order, c *claim, shown *evidence) error {
-	network := o.payout.Network
-	if shown.logs == nil && !c.isBeyond() {
-		return garbled("it gives no list of events")
+// lacksEvent says why the block that a pool names does not have its event.
+func (l *lookup) lacksEvent(
+	src *source, network chain.ID, pool common.Address, number, head uint64, block *rpc.Block,
+) string {
+	if number > head && number-head > headsApart || block != nil && block.At().Before(src.Time.Add(-clockError)) {
+		l.noteOdd(network, pool, true)
+		return fmt.Sprintf(notThere, network, number)
 	}
-	c.unsure = true
-	if c.isBeyond() || shown.block != nil && shown.block.At().Before(src.Time.Add(-clockError)) {
-		l.noteOdd(pool{network, c.pool}, true)
+	if number+headsApart > head { // another node of the endpoint may have it
+		return fmt.Sprintf(notEverywhere, network, number)
 	}
-	c.reason = fmt.Sprintf(notThere, network, c.in)
-	if !c.isBeyond() && c.in+headsApart > uint64(c.head.Number) { // another node of the endpoint may have it
-		c.reason = fmt.Sprintf(notEverywhere, network, c.in)
-	}
-	return nil
+	return fmt.Sprintf(notThere, network, number)
 }
 
-// prove reads the event of a settlement, and the money that the receipt shows. What is
-// missing is the claim's reason. It fails if the endpoint contradicts itself.
+// prove reads the event of a settlement, and the money that the receipt shows. It fails if
+// the endpoint contradicts itself.
 func (l *lookup) prove(o *order, c *claim, log *rpc.Log, shown *evidence) error {
+	network := o.payout.Network
 	receipt := shown.receipt
-	c.unsure = true
 	if shown.block == nil || shown.block.Hash != log.BlockHash || receipt == nil || receipt.BlockHash != log.BlockHash {
-		c.reason = fmt.Sprintf(notEverywhere, o.payout.Network, c.in)
+		o.swap.Reason = fmt.Sprintf(notEverywhere, network, uint64(log.BlockNumber))
 		return nil
 	}
 	if err := checkReceipt(receipt, log.TxHash); err != nil {
@@ -311,33 +293,23 @@ func (l *lookup) prove(o *order, c *claim, log *rpc.Log, shown *evidence) error 
 	}
 	settled, err := calldata.DecodeSettled(log.Topics, log.Data)
 	if err != nil || !l.fits(o, settled) {
-		c.reason = anotherPayout
+		o.swap.Reason = anotherPayout
 		return nil
 	}
-	l.noteOdd(pool{o.payout.Network, c.pool}, false)
-	m := l.findMoney(o.payout.Network, receipt.Logs, log)
+	l.noteOdd(network, log.Address, false)
+	m := l.findMoney(network, receipt.Logs, log)
 	if m == nil || !m.goesTo(o.onward) {
-		c.reason = noMoney
+		o.swap.Reason = noMoney
 		return nil
 	}
 	digest := digestLog(log)
 	arrived := m.arrived.Bytes32()
-	c.paid = &payout{log: *log, settled: settled, money: m, time: shown.block.At()}
-	c.statement = statement{
-		head: c.head, digest: calldata.Hash(digest[:], arrived[:]), block: c.in, swap: true,
-	}
+	c.paid = &payout{log: log, block: shown.block, settled: settled, money: m}
+	c.digest = calldata.Hash(digest[:], arrived[:])
+	c.block = uint64(log.BlockNumber)
+	c.swap = true
+	c.unsure = false
 	return nil
-}
-
-// noteOdd remembers whether a pool has named a block in which it cannot have paid.
-func (t *Tracker) noteOdd(p pool, odd bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if odd {
-		t.odd[p] = true
-	} else {
-		delete(t.odd, p)
-	}
 }
 
 // fits compares the event of a settlement with the swap.

@@ -295,28 +295,30 @@ func TestOnward(t *testing.T) {
 }
 
 // TestMintWithoutOldState wants a nonce to be seen twice, long enough apart, where nodes
-// do not have the state of the block with the confirmations.
+// do not have the state of the block with the confirmations, both or the second one.
 func TestMintWithoutOldState(t *testing.T) {
-	s := paidSwap(t, onward, 2)
-	for _, n := range s.nodes[optimism] {
-		n.hooks["eth_call"] = func(c node.Call, result any) any {
-			if c.Text(1) != "latest" {
-				return node.Error{Code: -32000, Message: "missing trie node"}
+	for oldStates := range 2 {
+		s := paidSwap(t, onward, 2)
+		for _, n := range s.nodes[optimism][oldStates:] {
+			n.hooks["eth_call"] = func(c node.Call, result any) any {
+				if c.Text(1) != "latest" {
+					return node.Error{Code: -32000, Message: "missing trie node"}
+				}
+				return result
 			}
-			return result
 		}
+		s.start()
+		now := time.Now()
+		s.Now = func() time.Time { return now }
+		got := s.want(Settled, false)
+		if p := got.Swaps[0].Settlement; p.Arrived.Uint64() != 97 || p.TxHash != s.minted || got.Next > longestNext {
+			t.Errorf("got %+v, again in %v", p, got.Next)
+		}
+		now = now.Add(23 * time.Second)
+		s.want(Settled, false)
+		now = now.Add(time.Second) // twelve blocks of two seconds
+		s.want(Settled, true)
 	}
-	s.start()
-	now := time.Now()
-	s.Now = func() time.Time { return now }
-	got := s.want(Settled, false)
-	if p := got.Swaps[0].Settlement; p.Arrived.Uint64() != 97 || p.TxHash != s.minted || got.Next > longestNext {
-		t.Errorf("got %+v, again in %v", p, got.Next)
-	}
-	now = now.Add(23 * time.Second)
-	s.want(Settled, false)
-	now = now.Add(time.Second) // twelve blocks of two seconds
-	s.want(Settled, true)
 }
 
 // TestProviders wants a payout to be found at providers that give the logs of few blocks,

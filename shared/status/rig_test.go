@@ -205,7 +205,6 @@ func (n *scripted) result(c node.Call) any {
 
 type logFilter struct {
 	FromBlock, ToBlock hexutil.Uint64
-	BlockHash          common.Hash
 	Address            []common.Address
 	Topics             []*common.Hash
 }
@@ -221,7 +220,7 @@ func (n *scripted) logs(c node.Call, head uint64) any {
 		for _, log := range logs {
 			number := log["blockNumber"].(hexutil.Uint64)
 			topics := log["topics"].([]common.Hash)
-			in := number >= filter.FromBlock && number <= filter.ToBlock || log["blockHash"] == filter.BlockHash
+			in := number >= filter.FromBlock && number <= filter.ToBlock
 			matches := in && uint64(number) <= head && len(topics) >= len(filter.Topics) &&
 				slices.Contains(filter.Address, log["address"].(common.Address))
 			for i, topic := range filter.Topics {

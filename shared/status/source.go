@@ -18,9 +18,10 @@ import (
 
 type lookup struct {
 	*Tracker
+	memory
 	key    cache.Key
-	seen   bool // a node knows the transaction
-	trail  *progress
+	seen   bool                    // a node knows the transaction
+	uneven bool                    // a node has the receipt, and not yet its block
 	issued map[common.Hash]*issued // by transaction
 
 	pace    time.Duration // the longest block time of the chains that were asked
@@ -35,8 +36,11 @@ type source struct {
 	digest  common.Hash // of all of this
 	failed  bool
 	tx      *rpc.Transaction // nil if the node does not say
-	orders  []order          // the first MostSwaps
+	orders  []order          // the first MostSwaps; a final one is not looked up again
 	omitted int              // how many more there are
+
+	final bool      // it has its confirmations, and enough endpoints say so
+	read  time.Time // when it was read
 }
 
 // view is what an endpoint says of the transaction.
@@ -44,17 +48,15 @@ type view struct {
 	statement
 	tx     *rpc.Transaction // nil if it does not know it
 	source *source          // nil while it is in no block
-	uneven bool             // it is in a block that the endpoint does not have
 }
 
-// sourceAge is how long a confirmed source is used before it is read again.
+// sourceAge is how long a final source is used before it is read again.
 const sourceAge = time.Hour
 
 func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	s := &Status{State: NotFound}
-	if src := l.trail.source; src != nil && l.Now().Sub(l.trail.read) < sourceAge {
-		s.Source = &src.Source
-		if trouble := l.judgeSwaps(ctx, s, src, true); trouble != nil {
+	if src := l.source; src != nil && src.final && l.Now().Sub(src.read) < sourceAge {
+		if trouble := l.judgeSwaps(ctx, s, src); trouble != nil {
 			return nil, trouble
 		}
 	}
@@ -91,10 +93,12 @@ func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error)
 	case tooLong:
 		return nil, v, fault.New(fault.StatusUnavailable, "The response about this transaction on chain %s "+
 			"exceeds the size limit; use a block explorer", network).Because(err)
-	case l.seen && v.upToDate > 0:
+	case l.seen && (v.upToDate > 0 || l.uneven):
 		// It is on its way, or was replaced: a node that does not know it is no failure then.
+	case len(views) > v.upToDate:
+		return nil, v, unavailable(network, network, &rpc.Failure{Reason: rpc.Behind, Text: err.Error()})
 	case v.upToDate < max(all, 1):
-		return nil, v, unavailable(network, network, err, len(views) > v.upToDate)
+		return nil, v, unavailable(network, network, err)
 	}
 	return views, v, nil
 }
@@ -105,54 +109,41 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 	if trouble != nil {
 		return trouble
 	}
-	before := l.trail.source
-	l.trail.source = nil
+	before := l.source
+	l.source = nil
 	if v.choice < 0 {
 		l.judgeUnmined(s, views)
 		return nil
 	}
 	network := l.key.Network
 	src := views[v.choice].source
-	src.Confirmations = v.confirmations
 	final, doubt := l.isFinal(network, v)
-	deep := v.confirmations >= l.deployment.Confirmations(network)
 	s.Reason = doubt
+	s.State = Pending
 	if !v.swap && doubt != "" && v.differ+v.lag > 0 { // without agreement, no outcome is reported
-		s.State = Pending
 		s.Swaps = l.asked(src.tx, Pending)
 		return nil
 	}
-	s.Source = &src.Source
-	s.Final = final
+	if before != nil && before.digest == src.digest {
+		src = before // with its swaps that are final
+	}
+	src.Confirmations = v.confirmations
+	src.final = final
+	src.read = l.Now()
 	switch {
-	case src.failed:
-		s.State = Failed
-		s.Swaps = l.asked(src.tx, Failed)
-		l.explain(ctx, s, src)
 	case !v.swap:
-		s.State = NotASwap
-		s.Swaps = l.asked(src.tx, NotASwap)
-		if len(s.Swaps) > 0 {
-			s.Final = false
-			s.Reason = noEvents
-		}
-	case !deep:
-		s.State = Pending
+		l.judgeEnd(ctx, s, src)
+	case v.confirmations < l.deployment.Confirmations(network):
+		s.Source = &src.Source
 		s.Omitted = src.omitted
 		for _, o := range src.orders {
 			o.swap.State = Pending
 			s.Swaps = append(s.Swaps, o.swap)
 		}
 	default:
-		if before == nil || before.digest != src.digest {
-			l.trail.done = make(map[int]Swap)
-		}
-		if final {
-			src.tx = nil // it may be long
-			l.trail.source = src
-			l.trail.read = l.Now()
-		}
-		return l.judgeSwaps(ctx, s, src, final)
+		src.tx = nil // it may be long
+		l.source = src
+		return l.judgeSwaps(ctx, s, src)
 	}
 	return nil
 }
@@ -160,41 +151,56 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 // judgeUnmined sets the state of a transaction that no node has in a block.
 func (l *lookup) judgeUnmined(s *Status, views []view) {
 	known := slices.IndexFunc(views, func(v view) bool { return v.tx != nil })
-	uneven := slices.ContainsFunc(views, func(v view) bool { return v.uneven })
 	if known >= 0 {
 		s.State = Pending
 		s.Swaps = l.asked(views[known].tx, Pending)
 	}
-	if uneven || known < 0 && l.seen {
+	if l.uneven || known < 0 && l.seen {
 		s.State = Pending
 		s.Reason = seenBefore
-		l.passing = uneven
+		l.passing = l.uneven
+	}
+}
+
+// judgeEnd sets the state of a transaction that failed, or has swapped nothing.
+func (l *lookup) judgeEnd(ctx context.Context, s *Status, src *source) {
+	s.Source = &src.Source
+	s.Final = src.final
+	s.State = NotASwap
+	if src.failed {
+		s.State = Failed
+		l.explain(ctx, s, src)
+	}
+	s.Swaps = l.asked(src.tx, s.State)
+	if len(s.Swaps) > 0 && !src.failed {
+		s.Final = false
+		s.Reason = noEvents
 	}
 }
 
 // judgeSwaps sets the state of a transaction that has swapped something and has its
-// confirmations. final is whether enough endpoints say so.
-func (l *lookup) judgeSwaps(ctx context.Context, s *Status, src *source, final bool) *fault.Error {
+// confirmations.
+func (l *lookup) judgeSwaps(ctx context.Context, s *Status, src *source) *fault.Error {
+	at := src.Source
+	s.Source = &at
 	s.State = Settled
-	s.Final = final && src.omitted == 0
+	s.Final = src.final && src.omitted == 0
 	s.Omitted = src.omitted
-	for i, o := range src.orders { // those of the trail stay as they are
-		swap, done := l.trail.done[i]
-		if !done {
+	for i, o := range src.orders { // those of the source stay as they are until they are final
+		if !o.swap.Final {
 			if trouble := l.settle(ctx, src, &o); trouble != nil {
 				return trouble
 			}
-			swap = o.swap
 		}
-		if swap.Final {
-			l.trail.done[i] = swap
+		if o.swap.Final {
+			src.orders[i] = o
 		}
-		swap.Final = swap.Final && final
-		if swap.State != Settled {
-			s.State = swap.State
+		o.swap.Final = o.swap.Final && src.final
+		if o.swap.State != Settled {
+			s.State = o.swap.State
 		}
-		s.Final = s.Final && swap.Final
-		s.Swaps = append(s.Swaps, swap)
+		s.Final = s.Final && o.swap.Final
+		s.Swaps = append(s.Swaps, o.swap)
 	}
 	if src.omitted > 0 { // these are not looked up
 		s.State = Settling
@@ -210,9 +216,11 @@ func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 	}
 	revert, answered := "", false
 	_ = l.chains.Ask(ctx, l.key.Network, rpc.Tracking, func(ctx context.Context, e *rpc.Endpoint) error {
-		output, err := e.Replay(ctx, src.tx, src.Block-1)
-		revert = calldata.RevertReason(output)
-		answered = err == nil
+		reads := []rpc.Read{rpc.ReadReplay(src.tx, src.Block-1)}
+		answered = e.Batch(ctx, reads) == nil
+		if f := reads[0].Err; f != nil {
+			revert = calldata.RevertReason(f.Output)
+		}
 		return nil // a node that cannot replay is not at fault
 	})
 	if !answered {
@@ -229,6 +237,9 @@ func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 
 func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
 
+// errUneven is the failure of an endpoint whose nodes are at different heights.
+var errUneven = &rpc.Failure{Reason: rpc.Declined, Text: "it does not have the block of the receipt yet"}
+
 // readView asks one endpoint: in two requests, or in one if it says what another has said.
 func (l *lookup) readView(ctx context.Context, e *rpc.Endpoint, before []view) (v view, err error) {
 	hash := common.Hash(l.key.Name)
@@ -237,8 +248,6 @@ func (l *lookup) readView(ctx context.Context, e *rpc.Endpoint, before []view) (
 	switch {
 	case err != nil:
 		return v, err
-	case v.head == nil:
-		return v, garbled("it returned no latest block")
 	case v.tx != nil && v.tx.Hash != hash:
 		return v, garbled("it returned another transaction")
 	case receipt == nil:
@@ -248,34 +257,31 @@ func (l *lookup) readView(ctx context.Context, e *rpc.Endpoint, before []view) (
 		return v, err
 	}
 	l.seen = true
-	digest := l.digest(receipt)
+	v.digest = l.digest(receipt)
+	v.block = uint64(receipt.BlockNumber)
 	for _, b := range before {
-		if b.digest == digest {
+		if b.digest == v.digest {
 			v.source = b.source
 		}
 	}
 	if v.source == nil {
 		var block *rpc.Block
-		if err := e.ReadAll(ctx, rpc.ReadBlock(uint64(receipt.BlockNumber), &block)); err != nil {
+		if err := e.ReadAll(ctx, rpc.ReadBlock(v.block, &block)); err != nil {
 			return v, err
 		}
 		if block == nil || block.Hash != receipt.BlockHash || v.head.Number < receipt.BlockNumber {
-			// The nodes behind a load balancer are at different heights. This one is not there yet.
-			v.head = &rpc.Block{Number: receipt.BlockNumber - min(receipt.BlockNumber, 1), Time: v.head.Time}
-			v.uneven = true
-			return v, nil
+			l.uneven = true
+			return v, errUneven
 		}
 		if block.At().Sub(l.Now()) > time.Hour {
 			return v, garbled("the block is of the future")
 		}
 		v.source = &source{
-			Source: Source{Block: uint64(receipt.BlockNumber), Time: block.At()},
-			digest: digest, failed: *receipt.Status == 0, tx: v.tx,
+			Source: Source{Block: v.block, Time: block.At()},
+			digest: v.digest, failed: *receipt.Status == 0, tx: v.tx,
 		}
 		l.readOrders(v.source, receipt.Logs)
 	}
-	v.digest = digest
-	v.block = v.source.Block
 	v.swap = len(v.source.orders) > 0
 	return v, nil
 }
@@ -334,18 +340,20 @@ type order struct {
 	payout chain.Payout
 	onward *chain.CCTP // the issuer's contracts where it carries the money on; nil where it does not
 	id     common.Hash // of the settlement; zero until it is known
+
+	messages map[common.Hash]*attested // of its burns, by transaction; shared with later look-ups
 }
 
 // Why a swap stays where it is.
 const (
 	tooManySwaps = "The transaction has more swaps than are tracked, " +
 		"so its overall status is unknown"
-	oddEvent     = "The pool received funds, but its event cannot be decoded. Contact the operator"
-	oddRecipient = "The pool received funds for an invalid recipient. Contact the operator"
-	oddHook      = "The burn is for this service, but its hook data cannot be decoded. Contact the operator"
-	oddToken     = "The burn is for this service, but its token is not USDC. Contact the operator"
-	noPayer      = "No pool of this deployment pays that token on that chain. Contact the operator"
-	seenBefore   = "The transaction was seen before, and no node has it now: " +
+	oddEvent = "The pool received funds, but its event cannot be decoded " +
+		"or has an invalid recipient. Contact the operator"
+	oddBurn = "The burn is for this service, but its hook data cannot be decoded " +
+		"or its token is not USDC. Contact the operator"
+	noPayer    = "No pool of this deployment pays that token on that chain. Contact the operator"
+	seenBefore = "The transaction was seen before, and no node has it now: " +
 		"nodes are out of sync, or its block was reorganized"
 	noEvents = "The swap call succeeded, but the node returned no event; " +
 		"check a block explorer"
@@ -353,6 +361,7 @@ const (
 		"but no node returns that event. Contact the operator"
 	notEverywhere = "The pool on chain %s reports that it settled this swap in block %d, " +
 		"which not every node has yet"
+	noneUpToDate  = "It may already be paid out: chain %s has no node that is up to date"
 	anotherPayout = "The pool reports that it settled this swap, " +
 		"but its event has another recipient, token or source. Contact the operator"
 	noMoney = "The pool reports that it settled this swap, " +
@@ -381,6 +390,7 @@ func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 			o.swap.State = Settling
 			o.place = i
 			o.decimals = router.Token.Decimals
+			o.messages = make(map[common.Hash]*attested)
 			src.orders = append(src.orders, o)
 		}
 	}
@@ -389,19 +399,13 @@ func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 // readOrder reads one event of a router. It is false if no money was taken for us.
 // A swap that cannot be settled has a reason.
 func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
-	var err error
 	if log.Topics[0] == calldata.SwappedTopic {
+		swap, nonce, err := calldata.DecodeSwapped(log.Topics, log.Data)
 		o.pool = log.Address
-		o.swap.Swap, o.nonce, err = calldata.DecodeSwapped(log.Topics, log.Data)
-		if err != nil {
-			o.swap.Unread = true
+		o.nonce = nonce
+		if !o.read(&swap, err) {
 			o.swap.Reason = oddEvent
-			return o, true
 		}
-		if !payable(&o.swap.Swap) {
-			o.swap.Reason = oddRecipient
-		}
-		cutLoose(&o.swap.Swap)
 		return o, true
 	}
 	network, _ := chain.FindNetwork(l.key.Network)
@@ -411,28 +415,30 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	if err != nil || network.CCTP == nil || burnt.DestinationDomain != to.Domain || burnt.MintRecipient != receiver {
 		return o, false
 	}
-	swap, err := calldata.SwapOfHook(&burnt.Amount, burnt.HookData)
-	if err != nil {
-		o.swap.Unread = true
-		o.swap.Reason = oddHook
+	usdc, _ := chain.FindToken(l.key.Network, chain.USDC)
+	isUSDC := common.BytesToHash(usdc.Address.Address[:]) == burnt.BurnToken
+	if !o.read(calldata.SwapOfHook(&burnt.Amount, burnt.HookData)) || !isUSDC {
+		o.swap.Reason = oddBurn
 		return o, true
+	}
+	burnt.HookData = bytes.Clone(burnt.HookData)
+	burnt.SourceDomain = network.CCTP.Domain
+	o.burnt = burnt
+	o.swap.Burn = &Burn{Domain: network.CCTP.Domain}
+	return o, true
+}
+
+// read takes a swap over from an event, unless that cannot be decoded. It is false if the
+// swap cannot be paid.
+func (o *order) read(swap *calldata.Swap, err error) bool {
+	o.swap.Unread = err != nil
+	if err != nil {
+		return false
 	}
 	fits := payable(swap)
 	cutLoose(swap)
 	o.swap.Swap = *swap
-	usdc, err := chain.FindToken(l.key.Network, chain.USDC)
-	switch {
-	case !fits:
-		o.swap.Reason = oddHook
-	case err != nil || common.BytesToHash(usdc.Address.Address[:]) != burnt.BurnToken:
-		o.swap.Reason = oddToken
-	default:
-		burnt.HookData = bytes.Clone(burnt.HookData)
-		burnt.SourceDomain = network.CCTP.Domain
-		o.burnt = burnt
-		o.swap.Burn = &Burn{Domain: network.CCTP.Domain}
-	}
-	return o, true
+	return fits
 }
 
 // noteLength is that of a private recipient, the longest there is.

@@ -162,24 +162,24 @@ func TestSourceEvents(t *testing.T) {
 			e := s.swapped(0)
 			e["topics"].([]common.Hash)[1] = common.Hash{31: 9}
 			return e
-		}, Settling, oddToken},
+		}, Settling, oddBurn},
 		"no event to read": {toHub, func(s *script) object {
 			return edited(s.swapped(0), "data", hexutil.Bytes{1})
 		}, Settling, oddEvent},
-		"no hook to read": {fromBurn, func(s *script) object { return burnWith(s, []byte{1}) }, Settling, oddHook},
+		"no hook to read": {fromBurn, func(s *script) object { return burnWith(s, []byte{1}) }, Settling, oddBurn},
 		"long recipient": {fromBurn, func(s *script) object {
 			return burnWith(s, s.hook(make([]byte, 40_000), 0))
-		}, Settling, oddHook},
-		"no recipient": {fromBurn, func(s *script) object { return burnWith(s, s.hook(nil, 0)) }, Settling, oddHook},
+		}, Settling, oddBurn},
+		"no recipient": {fromBurn, func(s *script) object { return burnWith(s, s.hook(nil, 0)) }, Settling, oddBurn},
 		"unknown type": {fromBurn, func(s *script) object {
 			return burnWith(s, s.hook(recipient[:], 1))
-		}, Settling, oddHook},
+		}, Settling, oddBurn},
 		"address as a note": {fromBurn, func(s *script) object {
 			return burnWith(s, s.hook(recipient[:], 2))
-		}, Settling, oddHook},
+		}, Settling, oddBurn},
 		"long recipient of a pool": {toHub, func(s *script) object {
 			return s.swappedTo(dst, make([]byte, 40_000), 0, 0)
-		}, Settling, oddRecipient},
+		}, Settling, oddEvent},
 		"to no chain": {toHub, func(s *script) object {
 			return s.swappedTo(new(big.Int).Lsh(big.NewInt(1), 70), s.to, 0, 0)
 		}, Settling, noPayer},
@@ -198,7 +198,7 @@ func TestSourceEvents(t *testing.T) {
 				}
 				return
 			}
-			unread := test.reason == oddEvent || name == "no hook to read"
+			unread := name == "no event to read" || name == "no hook to read"
 			if len(got.Swaps) != 1 || len(got.Swaps[0].Recipient) > noteLength || got.Swaps[0].Unread != unread {
 				t.Errorf("got %+v", got.Swaps)
 			}

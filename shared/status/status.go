@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -61,9 +62,9 @@ type Status struct {
 }
 
 type Source struct {
-	Block         uint64
-	Confirmations uint64 // with the block itself
-	Time          time.Time
+	Block         uint64    `json:"blockNumber"`
+	Confirmations uint64    `json:"confirmations"` // with the block itself
+	Time          time.Time `json:"timestamp"`
 }
 
 type Swap struct {
@@ -85,22 +86,22 @@ type Burn struct {
 	Reason string      // the issuer's code for a delay, or why its view is unknown
 }
 
-// Settlement is the payout.
+// Settlement is the payout. As JSON it is encoded through a pointer, as its amounts need.
 type Settlement struct {
-	ChainID chain.ID    // a network
-	TxHash  common.Hash // zero if it is not known, which can be so of money that the issuer minted
-	Amount  uint256.Int // in the destination token's smallest unit
-	Arrived uint256.Int // what is left of it once RAILGUN has taken its part of what it shields
-	Time    time.Time   // zero if it is not known
-	Note    common.Hash // the npk of a shield note; zero for an address
-	Short   *Short      // nil if what was paid is what was swapped
+	ChainID chain.ID    `json:"chainId"`            // a network
+	TxHash  common.Hash `json:"txHash,omitzero"`    // zero if it is not known, as of what the issuer minted
+	Amount  uint256.Int `json:"amount"`             // in the destination token's smallest unit
+	Arrived uint256.Int `json:"arrived"`            // what is left once RAILGUN has taken its part of what it shields
+	Time    time.Time   `json:"timestamp,omitzero"` // zero if it is not known
+	Note    common.Hash `json:"note,omitzero"`      // the npk of a shield note; zero for an address
+	Short   *Short      `json:"short,omitempty"`    // nil if what was paid is what was swapped
 }
 
 // Short is a payout that, with its fees, is not what was swapped. Both figures are in the
 // smallest unit of the token that the pool pays with.
 type Short struct {
-	Swapped uint256.Int
-	Paid    uint256.Int // with the fees
+	Swapped uint256.Int `json:"swapped"`
+	Paid    uint256.Int `json:"paid"` // with the fees
 }
 
 const (
@@ -132,7 +133,7 @@ type Tracker struct {
 	served   *lru.Cache[common.Hash, servedSwap] // settlements and mints that are final for a swap
 
 	mu  sync.Mutex
-	odd map[pool]bool // pools that have named a block in which they cannot have paid
+	odd map[string]bool // problems of pools that have named a block in which they cannot have paid
 }
 
 // servedSwap is a swap of a transaction, by the place of its event.
@@ -141,30 +142,20 @@ type servedSwap struct {
 	place int
 }
 
-type pool struct {
-	network chain.ID
-	address common.Address
-}
-
 // entry is what a look-up came to.
 type entry struct {
 	status  *Status
 	trouble *fault.Error // instead of a status
 	until   time.Time
-	trail   *progress
+	memory
 }
 
-// progress is what is remembered of a transaction between look-ups. It belongs to one
+// memory is what is remembered of a transaction between look-ups. It belongs to one
 // look-up at a time.
-type progress struct {
-	first    time.Time    // when it was first asked for
-	source   *source      // once it has its confirmations, and two endpoints say so
-	read     time.Time    // when the source was
-	done     map[int]Swap // of the source that are final
-	troubled time.Time    // since when something is missing that may be there in a moment
-	issued   map[common.Hash][]cctp.Message
-	used     map[common.Hash]time.Time // since when nonces are seen to be used
-	noLogs   bool                      // a search for a mint's transaction failed, and is not repeated
+type memory struct {
+	first    time.Time // when it was first asked for
+	troubled time.Time // since when something is missing that may be there in a moment
+	source   *source   // nil until it has its confirmations
 }
 
 // New looks transactions of a deployment up.
@@ -180,7 +171,7 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
 		answers: cache.New[entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
 		served:  served,
-		odd:     make(map[pool]bool),
+		odd:     make(map[string]bool),
 	}
 }
 
@@ -208,15 +199,23 @@ func (t *Tracker) having(endpoints int) (ids []chain.ID) {
 }
 
 // Problems lists pools that were seen not to settle as docs/contracts.md requires.
-func (t *Tracker) Problems() (problems []string) {
+func (t *Tracker) Problems() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for p := range t.odd {
-		problems = append(problems, fmt.Sprintf("The pool %s on chain %s names a block in which it settled no swap: "+
-			"its settled(id) must return that block's number", p.address, p.network))
+	return slices.Sorted(maps.Keys(t.odd))
+}
+
+// noteOdd remembers whether a pool has named a block in which it cannot have paid.
+func (t *Tracker) noteOdd(network chain.ID, pool common.Address, odd bool) {
+	problem := fmt.Sprintf("The pool %s on chain %s names a block in which it settled no swap: "+
+		"its settled(id) must return that block's number", pool, network)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if odd {
+		t.odd[problem] = true
+	} else {
+		delete(t.odd, problem)
 	}
-	slices.Sort(problems)
-	return problems
 }
 
 // Status reports what became of a transaction that was sent on src. Concurrent lookups of
@@ -238,7 +237,7 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 		e, err = t.answers.Ask(ctx, k, func() cache.Entry[entry] { return t.fetch(rpc.OnBehalf(ctx), k) })
 		if err != nil {
 			late := &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}
-			e.trouble = unavailable(k.Network, k.Network, late, false)
+			e.trouble = unavailable(k.Network, k.Network, late)
 		}
 	}
 	if e.trouble != nil {
@@ -290,49 +289,44 @@ func (t *Tracker) fetch(ctx context.Context, k cache.Key) cache.Entry[entry] {
 	defer cancel()
 	now := t.Now()
 	e, seen := t.answers.Last(k)
-	if e.trail == nil {
-		e.trail = &progress{
-			first: now, issued: make(map[common.Hash][]cctp.Message), used: make(map[common.Hash]time.Time),
-		}
+	if e.first.IsZero() {
+		e.first = now
 	}
-	l := &lookup{
-		Tracker: t, key: k, seen: seen, trail: e.trail,
-		issued: make(map[common.Hash]*issued),
-	}
+	l := &lookup{Tracker: t, key: k, seen: seen, memory: e.memory, issued: make(map[common.Hash]*issued)}
 	s, trouble := l.run(ctx)
 	e.trouble = trouble
+	e.memory = l.memory
 	e.until = now
 	switch {
 	case trouble != nil && trouble.Code == fault.StatusUnavailable: // it was too long
 		e.until = now.Add(tooLongAge)
-	case trouble != nil:
+	case trouble != nil: // the last status stays
 	case s.Final:
-		e.trail = nil
+		e.status = s
+		e.source = nil
 		e.until = now.AddDate(100, 0, 0)
 	default:
-		e.until = now.Add(s.Next)
-	}
-	if s != nil { // otherwise the last one stays
 		e.status = s
+		e.until = now.Add(s.Next)
 	}
 	return cache.Entry[entry]{Value: e, Until: e.until, Known: l.seen}
 }
 
-// unavailable is the error for a client if a chain could not be asked, or if its
-// endpoints are behind. err is of rpc.Client.Ask.
-func unavailable(source, network chain.ID, err error, behind bool) *fault.Error {
+// unavailable is the error for a client if a chain could not be asked. err is of
+// rpc.Client.Ask.
+func unavailable(source, network chain.ID, err error) *fault.Error {
 	failure, _ := errors.AsType[*rpc.Failure](err)
 	part, role := "on which the swap is paid out", fault.Role(0)
 	if network == source {
 		part, role = "of the transaction", fault.SourceChain
 	}
 	why := "did not answer; try again shortly"
-	switch {
-	case behind:
+	switch failure.Reason {
+	case rpc.Behind:
 		why = "has no node that is up to date; try again shortly"
-	case failure.Reason == rpc.Unconfigured:
+	case rpc.Unconfigured:
 		why = "has no RPC endpoint configured"
-	case failure.Reason == rpc.Misconfigured || failure.Reason == rpc.Reverted:
+	case rpc.Misconfigured, rpc.Reverted:
 		why = "has a contract that does not match the deployment"
 	}
 	e := fault.New(fault.ChainUnavailable, "The status is unknown: chain %s, %s, %s", network, part, why)
@@ -367,7 +361,7 @@ func (l *lookup) schedule(s *Status) {
 		return
 	}
 	now := l.Now()
-	since, longest := l.trail.first, longestNext
+	since, longest, pace := l.first, longestNext, l.pace
 	if s.Source != nil {
 		since = s.Source.Time
 	}
@@ -375,18 +369,17 @@ func (l *lookup) schedule(s *Status) {
 	if waited > 2*time.Hour {
 		longest = staleNext
 	}
-	pace := l.pace
 	if s.State == NotFound { // it may be on its way to our nodes
 		pace = shortestNext
 	}
 	s.Next = min(max(pace, waited/20, shortestNext), longest)
 	if !l.passing {
-		l.trail.troubled = time.Time{}
+		l.troubled = time.Time{}
 	} else {
-		if l.trail.troubled.IsZero() {
-			l.trail.troubled = now
+		if l.troubled.IsZero() {
+			l.troubled = now
 		}
-		l.expect(now.Sub(l.trail.troubled) / 4)
+		l.expect(now.Sub(l.troubled) / 4)
 	}
 	if l.due > 0 {
 		s.Next = l.due

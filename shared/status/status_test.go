@@ -16,7 +16,6 @@ import (
 	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -102,6 +101,10 @@ func TestEndpoints(t *testing.T) {
 			s.wantReason(test.state, test.final, test.reason)
 		})
 	}
+	early := paidSwap(t, toHub, 2) // one that names a block without the event is not the last to be asked
+	unknown(early.nodes[hub][0])
+	early.start(`[{"seconds": 13}]`, `[{"seconds": 900}]`)
+	early.wantReason(Settled, false, disagree)
 }
 
 // TestRequests counts the requests to nodes, a batch being one: for a first answer and for
@@ -280,7 +283,7 @@ func TestNext(t *testing.T) {
 			}
 		})
 	}
-	l := &lookup{Tracker: &Tracker{Options: Options{Now: time.Now}}, trail: &progress{}, blocked: 5 * time.Minute}
+	l := &lookup{Tracker: &Tracker{Options: Options{Now: time.Now}}, blocked: 5 * time.Minute}
 	s := &Status{State: Settling, Source: &Source{Time: time.Now()}}
 	if l.schedule(s); s.Next != 5*time.Minute {
 		t.Errorf("the issuer cannot be asked for five minutes, and clients ask in %v", s.Next)
@@ -314,13 +317,6 @@ func TestRefusals(t *testing.T) {
 		if f := alone.wantFault(fault.ChainUnavailable, "chain 4663"); f.RetryAfter < time.Second {
 			t.Errorf("%s: retry after %v", name, f.RetryAfter)
 		}
-	}
-	// A node that has pruned the transaction says so; it is not blamed.
-	pruned := refusing(1)
-	pruned.source().hooks["eth_getTransactionReceipt"] = constant(node.Error{Code: 4444, Message: "pruned"})
-	pruned.wantFault(fault.ChainUnavailable, "chain 4663")
-	if h := pruned.chains.Health(robinhood, rpc.Tracking); h.Resting != 0 {
-		t.Errorf("got %+v, want no endpoint to rest", h)
 	}
 	wrong := refusing(1)
 	wrong.destination().hooks["eth_call"] = constant("0x02")

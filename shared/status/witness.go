@@ -16,7 +16,7 @@ import (
 
 // statement is what one endpoint says of something that happened on its chain.
 type statement struct {
-	head   *rpc.Block  // of the endpoint
+	head   rpc.Block   // of the endpoint
 	digest common.Hash // of what it says; zero if it knows of nothing
 	block  uint64      // in which it happened
 	swap   bool        // there is money to follow; what ends a swap needs all to agree
@@ -50,16 +50,14 @@ func ask[T interface{ said() statement }](
 ) (said []T, v verdict, err error) {
 	v.choice = -1
 	l.pace = max(l.pace, network.BlockTime())
+	var statements []statement
 	err = l.chains.Ask(ctx, network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
 		one, err := read(ctx, e, said)
 		if err != nil {
 			return err
 		}
 		said = append(said, one)
-		statements := make([]statement, len(said))
-		for i, s := range said {
-			statements[i] = s.said()
-		}
+		statements = append(statements, one.said())
 		v = l.weigh(network, statements)
 		if !l.isEnough(network, v, neededForNo) {
 			return rpc.ErrMore
@@ -82,7 +80,7 @@ func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
 // weigh finds what most endpoints say. Where as many say one thing as another, a swap is
 // believed before anything else.
 func (l *lookup) weigh(network chain.ID, statements []statement) verdict {
-	best := l.count(network, statements, statement{head: new(rpc.Block)})
+	best := l.count(network, statements, statement{})
 	best.choice = -1
 	for i, s := range statements {
 		v := l.count(network, statements, s)
@@ -106,6 +104,7 @@ func (l *lookup) count(network chain.ID, statements []statement, chosen statemen
 			continue
 		case s.digest == v.digest:
 			v.agree++
+			v.block = max(v.block, s.block)
 			head = min(head, s.head.Number)
 		case s.digest == (common.Hash{}) && uint64(s.head.Number) < v.block+headsApart:
 			v.lag++
@@ -141,12 +140,12 @@ func (l *lookup) isFinal(network chain.ID, v verdict) (final bool, doubt string)
 		return deep && agreed, ""
 	}
 	l.passing = true
-	const notFinal = "so this is not final yet"
+	doubt = "Only one node of chain %s is up to date and answered, so this is not final yet"
 	switch {
 	case v.differ > 0:
-		return false, fmt.Sprintf("The nodes of chain %s disagree, %s", network, notFinal)
+		doubt = "The nodes of chain %s disagree, so this is not final yet"
 	case v.lag > 0:
-		return false, fmt.Sprintf("Not every node of chain %s has the block yet, %s", network, notFinal)
+		doubt = "Not every node of chain %s has the block yet, so this is not final yet"
 	}
-	return false, fmt.Sprintf("Only one node of chain %s is up to date and answered, %s", network, notFinal)
+	return false, fmt.Sprintf(doubt, network)
 }

@@ -128,6 +128,14 @@ func ledger(
 	return account
 }
 
+// Give puts tokens into a Token or a TetherLikeToken from block zero on.
+func Give(ledger types.Account, holder common.Address, amount *big.Int) {
+	supply := token.variable("totalSupply").slot()
+	before := ledger.Storage[supply].Big()
+	ledger.Storage[supply] = common.BigToHash(before.Add(before, amount))
+	ledger.Storage[token.entry("balanceOf", common.BytesToHash(holder[:]))] = common.BigToHash(amount)
+}
+
 // TokenMessenger is a TokenMessengerV2 of the given domain, burning one token for minting on the remote domains.
 func TokenMessenger(domain uint32, token common.Address, remotes ...uint32) types.Account {
 	account := tokenMessenger.account(
@@ -144,17 +152,17 @@ func TokenMessenger(domain uint32, token common.Address, remotes ...uint32) type
 // Receiver takes messages that attester signed and that are meant for the given domain. It must be among the minters of
 // token.
 func Receiver(attester, token common.Address, domain uint32) types.Account {
-	return receiver.account(
-		setting{"attester", attester[:]},
-		setting{"token", token[:]},
-		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},
-	)
+	return attested(receiver, attester, token, domain)
 }
 
 // Transmitter is a MessageTransmitterV2 of the given domain, which takes messages that attester signed. It must be
 // among the minters of token.
 func Transmitter(attester, token common.Address, domain uint32) types.Account {
-	return transmitter.account(
+	return attested(transmitter, attester, token, domain)
+}
+
+func attested(a artifact, attester, token common.Address, domain uint32) types.Account {
+	return a.account(
 		setting{"attester", attester[:]},
 		setting{"token", token[:]},
 		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},

@@ -190,7 +190,7 @@ func TestReceiveRefusesMessage(t *testing.T) {
 		return func(m []byte) []byte { copy(m[at:], value); return m }
 	}
 	rehook := func(hook []byte) func([]byte) []byte {
-		return func(m []byte) []byte { return append(m[:hookAt], hook...) }
+		return func(m []byte) []byte { return append(m[:BurnSize], hook...) }
 	}
 	fee := func(n int64) func(*Attestation) { return func(a *Attestation) { a.Fee = big.NewInt(n) } }
 	expired := func(a *Attestation) { a.ExpirationBlock = head }
@@ -305,21 +305,4 @@ func TestSettleOnward(t *testing.T) {
 	}
 	chain.refuses("already settled", operatorKey, settlementPool, "settleOnward", s, uint32(remoteDomain))
 	chain.refuses("already settled", operatorKey, settlementPool, "settle", s)
-}
-
-func TestAttestRefuses(t *testing.T) {
-	whole := make([]byte, 376)
-	for name, test := range map[string]struct {
-		message []byte
-		fee     *big.Int
-	}{
-		"short message": {whole[:375], new(big.Int)},
-		"negative fee":  {whole, big.NewInt(-1)},
-		"huge fee":      {whole, new(big.Int).Lsh(big.NewInt(1), 256)},
-		"no fee given":  {whole, nil},
-	} {
-		if _, _, err := Attest(attesterKey, test.message, Attestation{Fee: test.fee}); err == nil {
-			t.Errorf("%s: signed", name)
-		}
-	}
 }

@@ -9,8 +9,6 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"net"
-	"strconv"
 	"sync"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -31,9 +29,7 @@ import (
 type Spec struct {
 	ID    uint64
 	Alloc types.GenesisAlloc // the accounts of block zero
-
-	// Addr is the host:port to serve JSON-RPC on over HTTP; port 0 takes a free one. Empty serves none.
-	Addr string
+	Port  int                // of JSON-RPC over HTTP on 127.0.0.1; 0 takes a free one
 }
 
 // A Chain is one running chain.
@@ -42,20 +38,12 @@ type Chain struct {
 	node   *node.Node
 	client *ethclient.Client
 	seal   *sealer
-	url    string
 	send   sync.Mutex // one nonce at a time
 }
 
 // Start runs a chain until it is closed.
 func Start(spec Spec) (*Chain, error) {
-	if spec.ID == 0 {
-		return nil, errors.New("a chain needs an ID above zero")
-	}
-	nodeConfig, err := nodeConfig(spec.Addr)
-	if err != nil {
-		return nil, err
-	}
-	stack, err := node.New(nodeConfig)
+	stack, err := node.New(nodeConfig(spec.Port))
 	if err != nil {
 		return nil, err
 	}
@@ -63,40 +51,23 @@ func Start(spec Spec) (*Chain, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("chain %d: %w", spec.ID, err), stack.Close())
 	}
-	c := &Chain{
+	return &Chain{
 		id:     new(big.Int).SetUint64(spec.ID),
 		node:   stack,
 		client: ethclient.NewClient(stack.Attach()),
 		seal:   seal,
-	}
-	if spec.Addr != "" {
-		c.url = stack.HTTPEndpoint()
-	}
-	return c, nil
+	}, nil
 }
 
-func nodeConfig(addr string) (*node.Config, error) {
+func nodeConfig(port int) *node.Config {
 	config := node.DefaultConfig
 	config.DataDir = ""
 	config.P2P = p2p.Config{NoDiscovery: true}
-	if addr == "" {
-		return &config, nil
-	}
-	host, port, err := net.SplitHostPort(addr)
-	if err != nil {
-		return nil, err
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		return nil, fmt.Errorf("address %s: port %q is not a number up to 65535", addr, port)
-	}
-	if host == "" {
-		return nil, fmt.Errorf("address %s: name the host to listen on, such as 127.0.0.1", addr)
-	}
-	config.HTTPHost, config.HTTPPort = host, int(number)
+	config.HTTPHost = "127.0.0.1"
+	config.HTTPPort = port
 	config.HTTPModules = []string{"eth", "net", "web3"}
 	config.HTTPCors = []string{"*"} // wallets in browsers
-	return &config, nil
+	return &config
 }
 
 func ethConfig(spec Spec) *ethconfig.Config {
@@ -138,18 +109,15 @@ func run(stack *node.Node, spec Spec) (*sealer, error) {
 	return seal, stack.Start()
 }
 
-// URL is where the chain serves JSON-RPC, or empty if it does not.
-func (c *Chain) URL() string { return c.url }
+// URL is where the chain serves JSON-RPC.
+func (c *Chain) URL() string { return c.node.HTTPEndpoint() }
 
 // Client speaks to the chain without a network in between.
 func (c *Chain) Client() *ethclient.Client { return c.client }
 
-// Tick seals a block without a transaction, so that the chain does not seem to stand still.
-func (c *Chain) Tick() error { return c.seal.seal(0) }
-
-// Reach makes sure that the next block is after a time. A chain that has sealed many blocks is ahead of the clock,
-// and so of other chains.
-func (c *Chain) Reach(seconds uint64) error { return c.seal.seal(seconds) }
+// Seal seals a block without a transaction: now, so that the chain does not seem to stand still, or so that the next
+// block is after a time. A chain that has sealed many blocks is ahead of the clock, and so of other chains.
+func (c *Chain) Seal(after uint64) error { return c.seal.seal(after) }
 
 // Close stops the chain and lets go of everything it held. Nothing may use the chain after.
 func (c *Chain) Close() error {

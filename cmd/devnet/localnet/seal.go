@@ -45,23 +45,18 @@ func (s *sealer) SendRawTransaction(ctx context.Context, raw hexutil.Bytes) (com
 	return tx.Hash(), s.backend.TxPool().Sync()
 }
 
-// SendRawTransactionSync says that there is nothing to wait for; the node's own would wait for a block in vain.
-func (s *sealer) SendRawTransactionSync(hexutil.Bytes, *uint64) (map[string]any, error) {
-	return nil, errors.New("use eth_sendRawTransaction: it answers when the transaction is in a block")
-}
-
-// seal seals a block without a transaction, not before a time.
-func (s *sealer) seal(at uint64) error {
+// seal is Chain.Seal.
+func (s *sealer) seal(after uint64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	head := s.backend.BlockChain().CurrentBlock()
 	switch {
 	case s.closed:
 		return nil
-	case at == 0:
+	case after == 0:
 		s.beacon.Commit()
-	case at > head.Time:
-		if err := s.beacon.AdjustTime(time.Duration(at-head.Time) * time.Second); err != nil {
+	case after > head.Time:
+		if err := s.beacon.AdjustTime(time.Duration(after-head.Time) * time.Second); err != nil {
 			return err
 		}
 	}

@@ -30,16 +30,11 @@ func (c *Chain) Send(
 	if err != nil {
 		return nil, err
 	}
-	head, err := c.client.HeaderByNumber(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	tip := big.NewInt(params.GWei)
 	tx, err := types.SignNewTx(key, types.LatestSignerForChainID(c.id), &types.DynamicFeeTx{
 		ChainID:   c.id,
 		Nonce:     nonce,
-		GasTipCap: tip,
-		GasFeeCap: new(big.Int).Add(tip, new(big.Int).Lsh(head.BaseFee, 1)),
+		GasTipCap: big.NewInt(params.GWei),
+		GasFeeCap: big.NewInt(10 * params.GWei), // the base fee begins at one, and falls
 		Gas:       gas,
 		To:        &to,
 		Value:     value,

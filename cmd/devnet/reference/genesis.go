@@ -21,7 +21,7 @@ const plenty = 10_000_000
 func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	alloc := types.GenesisAlloc{}
 	for _, rich := range []Account{User, Operator, Attester} {
-		alloc[rich.Address] = types.Account{Balance: units(plenty, 18)}
+		alloc[rich.Address] = types.Account{Balance: units(plenty, chain.CoinDecimals)}
 	}
 	for _, token := range network.Tokens {
 		if !token.Native() {
@@ -33,7 +33,10 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 		shield = network.Railgun.Proxy.Address
 		alloc[shield] = contracts.Railgun(RailgunTreasury)
 	}
-	for _, row := range routers(d, network.ID) {
+	for _, row := range d.Routers() {
+		if row.ChainID.Network() != network.ID {
+			continue
+		}
 		token := row.Token.Address.Address
 		if !pooled(network.ID) {
 			alloc[row.Router.Address] = contracts.TokenMessenger(network.CCTP.Domain, token, d.Settlement.Domain)
@@ -46,7 +49,9 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 			pool = contracts.SettlementPool(Operator.Address, token, Treasury, shield, messenger)
 		}
 		if row.Token.Native() {
-			pool.Balance = units(plenty, 18)
+			pool.Balance = units(plenty, chain.CoinDecimals)
+		} else {
+			contracts.Give(alloc[token], row.Router.Address, units(plenty, row.Token.Decimals))
 		}
 		alloc[row.Router.Address] = pool
 	}
@@ -54,19 +59,22 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 		alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator, Inactive)
 	}
 	if network.ID == d.Settlement.ChainID {
-		usdc := tokenOf(network, chain.USDC).Address.Address
+		usdc := usdcOn(network.ID).Address.Address
 		alloc[d.Settlement.Receiver.Address] = contracts.Receiver(Attester.Address, usdc, network.CCTP.Domain)
-		alloc[network.CCTP.Messenger.Address] = contracts.TokenMessenger(network.CCTP.Domain, usdc, remoteDomains()...)
+		var onward []uint32 // the domains of chains without pools
+		for _, other := range chain.Networks() {
+			if other.CCTP != nil && !pooled(other.ID) {
+				onward = append(onward, other.CCTP.Domain)
+			}
+		}
+		alloc[network.CCTP.Messenger.Address] = contracts.TokenMessenger(network.CCTP.Domain, usdc, onward...)
 	}
 	return alloc
 }
 
-// ledger is a token as its issuer made it. USDC comes in from other chains through the receiver, or through the
-// issuer's transmitter.
+// ledger is a token as its issuer made it, of which the user has plenty. USDC comes in from other chains through the
+// receiver, or through the issuer's transmitter.
 func ledger(d *chain.Deployment, token chain.Token) types.Account {
-	if token.Symbol == chain.USDT && token.ChainID == 1 {
-		return contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)
-	}
 	var minters []common.Address
 	switch {
 	case token.Symbol != chain.USDC:
@@ -75,38 +83,24 @@ func ledger(d *chain.Deployment, token chain.Token) types.Account {
 	case !pooled(token.ChainID):
 		minters = append(minters, Transmitter)
 	}
-	return contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
-}
-
-// remoteDomains are those of the chains that USDC goes on to from the settlement chain.
-func remoteDomains() (domains []uint32) {
-	for _, n := range chain.Networks() {
-		if n.CCTP != nil && !pooled(n.ID) {
-			domains = append(domains, n.CCTP.Domain)
-		}
+	account := contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
+	if token.Symbol == chain.USDT && token.ChainID == 1 {
+		account = contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)
 	}
-	return domains
-}
-
-// routers are the rows of the deployment whose contracts stand on a network.
-func routers(d *chain.Deployment, network chain.ID) (rows []chain.Router) {
-	for _, row := range d.Routers() {
-		if row.ChainID.Network() == network {
-			rows = append(rows, row)
-		}
-	}
-	return rows
+	contracts.Give(account, User.Address, units(plenty, token.Decimals))
+	return account
 }
 
 // pooled tells whether a network has pools; the others have the issuer's messenger.
 func pooled(network chain.ID) bool { return slices.Contains(chain.PoolChains, network) }
 
-func tokenOf(network chain.Network, symbol string) chain.Token {
-	i := slices.IndexFunc(network.Tokens, func(t chain.Token) bool { return t.Symbol == symbol })
-	if i < 0 {
-		panic("the network table has no " + symbol + " on " + network.Name)
+// usdcOn is USDC on a network of the issuer, or on the hub.
+func usdcOn(network chain.ID) *chain.Token {
+	token, err := chain.FindToken(network, chain.USDC)
+	if err != nil {
+		panic(err)
 	}
-	return network.Tokens[i]
+	return token
 }
 
 // units is so many whole tokens in their smallest unit.

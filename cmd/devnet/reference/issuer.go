@@ -1,170 +1,161 @@
 package reference
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/big"
 	"net"
 	"net/http"
-	"regexp"
 	"strconv"
 	"time"
 
-	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
+	"github.com/quotegate/quotegate/cmd/devnet/contracts"
+	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// An issuer answers over HTTP as the issuer of USDC does: what became of the burns of a transaction, and what the
-// issuer takes for one. It keeps nothing: all it says follows from the chains.
-type issuer struct {
-	net    *Net
-	server *http.Server
-	url    string
-}
-
-func startIssuer(n *Net) (*issuer, error) {
+// startIssuer answers over HTTP as the issuer of USDC does, as far as a gateway reads it: what the issuer takes for a
+// burn, and what became of the burns of a transaction. All of it follows from the chains.
+func (n *Net) startIssuer() error {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("the issuer's service: %w", err)
+		return fmt.Errorf("the issuer's service: %w", err)
 	}
-	i := &issuer{net: n, url: "http://" + listener.Addr().String()}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v2/messages/{domain}", i.messages)
-	mux.HandleFunc("GET /v2/burn/USDC/fees/{source}/{destination}", i.fees)
-	i.server = &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second}
-	go func() { _ = i.server.Serve(listener) }() // until it is closed
-	return i, nil
+	mux.HandleFunc("GET /v2/messages/{domain}", n.tellMessages)
+	mux.HandleFunc("GET /v2/burn/USDC/fees/{source}/{destination}", n.tellFees)
+	n.IssuerURL = "http://" + listener.Addr().String()
+	n.issuer.Handler = mux
+	n.issuer.ReadHeaderTimeout = 5 * time.Second
+	go func() { _ = n.issuer.Serve(listener) }() // until it is closed
+	return nil
 }
 
 // issuedOn finds the network of a domain, as a path names it.
 func issuedOn(domain string) (chain.Network, bool) {
-	number, err := strconv.ParseUint(domain, 10, 32)
-	if err != nil {
-		return chain.Network{}, false
-	}
 	for _, network := range chain.Networks() {
-		if network.CCTP != nil && network.CCTP.Domain == uint32(number) {
+		if network.CCTP != nil && strconv.FormatUint(uint64(network.CCTP.Domain), 10) == domain {
 			return network, true
 		}
 	}
 	return chain.Network{}, false
 }
 
-// fees are what the issuer takes for a fast transfer, in basis points, and for one that waits until it is final.
-func (i *issuer) fees(w http.ResponseWriter, r *http.Request) {
+// tellFees gives what the issuer takes for a fast transfer, in basis points, and for one that waits until it is final.
+func (n *Net) tellFees(w http.ResponseWriter, r *http.Request) {
 	source, ok := issuedOn(r.PathValue("source"))
-	_, known := issuedOn(r.PathValue("destination"))
-	if !ok || !known {
-		answer(w, http.StatusNotFound, refusal{404, "Domain not found"})
+	if !ok {
+		http.NotFound(w, r)
 		return
 	}
 	type row struct {
 		FinalityThreshold int     `json:"finalityThreshold"`
 		MinimumFee        float64 `json:"minimumFee"`
 	}
-	answer(w, http.StatusOK, []row{{fast, float64(source.CCTP.FastFeeMilliBPS) / 1000}, {2000, 0}})
+	answer(w, []row{{fast, float64(source.CCTP.FastFeeMilliBPS) / 1000}, {2000, 0}})
 }
 
-var transactionHash = regexp.MustCompile(`^0x[0-9a-fA-F]{64}$`)
+// A message is a burn in the issuer's words.
+type message struct {
+	Message     hexutil.Bytes `json:"message,omitempty"` // as attested
+	Attestation string        `json:"attestation"`
+	Status      string        `json:"status"`
+	DelayReason string        `json:"delayReason,omitempty"`
+}
 
-// messages are the burns of a transaction, in the order of its logs.
-func (i *issuer) messages(w http.ResponseWriter, r *http.Request) {
-	hash := r.URL.Query().Get("transactionHash")
+// tellMessages gives the burns of a transaction, in the order of its logs.
+func (n *Net) tellMessages(w http.ResponseWriter, r *http.Request) {
+	receipt := &types.Receipt{} // of a transaction that is not there
 	network, ok := issuedOn(r.PathValue("domain"))
-	switch {
-	case !transactionHash.MatchString(hash):
-		answer(w, http.StatusBadRequest, refusal{400, "transactionHash is not one"})
-		return
-	case !ok:
-		answer(w, http.StatusNotFound, refusal{404, "Message not found"})
-		return
-	}
-	receipt, err := i.net.Chain(network.ID).Client().TransactionReceipt(r.Context(), common.HexToHash(hash))
-	if err != nil && !errors.Is(err, ethereum.NotFound) {
-		answer(w, http.StatusInternalServerError, refusal{500, "Internal server error"})
-		return
-	}
-	var found []map[string]any
-	if receipt != nil {
-		for _, log := range receipt.Logs {
-			if !burnt(network.CCTP, log) {
-				continue
-			}
-			if a, err := attest(network.CCTP, log); err == nil {
-				found = append(found, newMessage(a))
-			}
+	if ok {
+		hash := common.HexToHash(r.URL.Query().Get("transactionHash"))
+		if there, err := n.Chain(network.ID).Client().TransactionReceipt(r.Context(), hash); err == nil {
+			receipt = there
 		}
+	}
+	var found []message
+	for _, log := range receipt.Logs {
+		if !burnt(network.CCTP, log) {
+			continue
+		}
+		m := message{Attestation: "PENDING", Status: "pending_confirmations"}
+		if attested, signature, err := attest(network.CCTP, log); err != nil {
+			m.DelayReason = err.Error()
+		} else {
+			m = message{Message: attested, Attestation: hexutil.Encode(signature), Status: "complete"}
+		}
+		found = append(found, m)
 	}
 	if found == nil {
-		answer(w, http.StatusNotFound, refusal{404, "Message not found"})
+		http.NotFound(w, r)
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"messages": found})
+	answer(w, map[string]any{"messages": found})
 }
 
-// A refusal is how the issuer says no.
-type refusal struct {
-	Code  int    `json:"code"`
-	Error string `json:"error"`
-}
-
-// newMessage is a burn in the issuer's words. Numbers are strings, and addresses have 20 bytes.
-func newMessage(a attestation) map[string]any {
-	if a.delay != "" {
-		return map[string]any{
-			"message":        nil,
-			"eventNonce":     a.nonce,
-			"attestation":    "PENDING",
-			"decodedMessage": nil,
-			"cctpVersion":    2,
-			"status":         "pending_confirmations",
-			"delayReason":    a.delay,
-		}
-	}
-	return map[string]any{
-		"message":        hexutil.Bytes(a.message),
-		"eventNonce":     a.nonce,
-		"attestation":    hexutil.Bytes(a.signature),
-		"decodedMessage": decodeMessage(a.message),
-		"cctpVersion":    2,
-		"status":         "complete",
-		"delayReason":    nil,
-	}
-}
-
-// decodeMessage takes an attested message apart.
-func decodeMessage(m []byte) map[string]any {
-	number := func(at, size int) string { return common.BytesToHash(m[at : at+size]).Big().String() }
-	address := func(at int) hexutil.Bytes { return m[at+12 : at+32] }
-	const body = 148
-	return map[string]any{
-		"sourceDomain":              number(4, 4),
-		"destinationDomain":         number(8, 4),
-		"nonce":                     hexutil.Bytes(m[12:44]),
-		"sender":                    address(44),
-		"recipient":                 address(76),
-		"destinationCaller":         address(108),
-		"minFinalityThreshold":      number(140, 4),
-		"finalityThresholdExecuted": number(144, 4),
-		"messageBody":               hexutil.Bytes(m[body:]),
-		"decodedMessageBody": map[string]any{
-			"burnToken":       address(body + 4),
-			"mintRecipient":   address(body + 36),
-			"amount":          number(body+68, 32),
-			"messageSender":   address(body + 100),
-			"maxFee":          number(body+132, 32),
-			"feeExecuted":     number(body+164, 32),
-			"expirationBlock": number(body+196, 32),
-			"hookData":        hexutil.Bytes(m[body+228:]),
-		},
-	}
-}
-
-func answer(w http.ResponseWriter, status int, value any) {
+func answer(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(value) // a caller who is gone is told nothing
+}
+
+// What the message of a burn of CCTP V2 says of the fee: how final the burn should be before it is attested, how
+// much is burnt, and the most that the issuer may take.
+const (
+	minFinalityAt = 140
+	amountAt      = 148 + 68
+	maxFeeAt      = 148 + 132
+)
+
+// fast is the finality of a transfer that the issuer takes a fee for.
+const fast = 1000
+
+// errFee is why a burn is not attested that does not allow the fee of a fast transfer. The real issuer attests it once
+// it is final, which nothing on a simulated chain becomes.
+var errFee = errors.New("insufficient_fee")
+
+// burnt tells whether a log on a chain of the issuer tells of a burn.
+func burnt(on *chain.CCTP, log *types.Log) bool {
+	sent := contracts.TokenMessengerABI.Events["MessageSent"].ID
+	return log.Address == on.Messenger.Address && len(log.Topics) > 0 && log.Topics[0] == sent
+}
+
+// attest does what the issuer does with the burn that a log on a chain tells of: it gives the message a nonce,
+// takes its fee, and signs. It says the same of the same log whenever it is asked.
+func attest(on *chain.CCTP, log *types.Log) (message, signature []byte, err error) {
+	var sent struct{ Message []byte }
+	if err := unpack(contracts.TokenMessengerABI, "MessageSent", log, &sent); err != nil {
+		return nil, nil, err
+	}
+	if len(sent.Message) < localnet.BurnSize {
+		return nil, nil, fmt.Errorf("a burn message has at least %d bytes, not %d",
+			localnet.BurnSize, len(sent.Message))
+	}
+	word := func(at int) *big.Int { return new(big.Int).SetBytes(sent.Message[at : at+32]) }
+	details := localnet.Attestation{
+		// Unique to a log among all chains: transactions sign their chain.
+		Nonce:    crypto.Keccak256Hash(log.TxHash[:], new(big.Int).SetUint64(uint64(log.Index)).Bytes()),
+		Finality: binary.BigEndian.Uint32(sent.Message[minFinalityAt:]),
+		Fee:      new(big.Int),
+	}
+	if details.Finality <= fast {
+		details.Fee = fastFee(word(amountAt), on.FastFeeMilliBPS)
+	}
+	if details.Fee.Cmp(word(maxFeeAt)) > 0 {
+		return nil, nil, errFee
+	}
+	return localnet.Attest(Attester.Key, sent.Message, details)
+}
+
+// fastFee is the issuer's fee for a fast transfer, rounded up.
+func fastFee(amount *big.Int, milliBPS uint32) *big.Int {
+	const whole = 10_000 * 1000
+	fee := new(big.Int).Mul(amount, new(big.Int).SetUint64(uint64(milliBPS)))
+	return fee.Add(fee, big.NewInt(whole-1)).Quo(fee, big.NewInt(whole))
 }

@@ -36,12 +36,9 @@ func (n *Net) Operate(ctx context.Context, report func(Report)) (stopped func(),
 		watching.Wait()
 	}
 	for _, network := range chain.Networks() {
-		query := ethereum.FilterQuery{}
-		for _, row := range routers(n.Deployment, network.ID) {
-			query.Addresses = append(query.Addresses, row.Router.Address)
-		}
 		logs := make(chan types.Log, 64)
-		subscription, err := n.Chain(network.ID).Client().SubscribeFilterLogs(ctx, query, logs)
+		all := ethereum.FilterQuery{}
+		subscription, err := n.Chain(network.ID).Client().SubscribeFilterLogs(ctx, all, logs)
 		if err != nil {
 			stopped()
 			return nil, fmt.Errorf("watching chain %s: %w", network.ID, err)
@@ -75,7 +72,7 @@ func (n *Net) tick(ctx context.Context) {
 			return
 		}
 		for _, c := range n.chains {
-			_ = c.Tick() // it is closed, or the next one comes
+			_ = c.Seal(0) // it is closed, or the next one comes
 		}
 	}
 }
@@ -86,24 +83,22 @@ func (n *Net) follow(ctx context.Context, on, source chain.ID, block *big.Int) e
 	if err != nil {
 		return fmt.Errorf("the block of the source: %w", err)
 	}
-	return n.Chain(on).Reach(header.Time)
+	return n.Chain(on).Seal(header.Time)
 }
 
 // operate settles the order that a log tells of, if it tells of one.
 func (n *Net) operate(ctx context.Context, network chain.ID, log types.Log, report func(Report)) {
-	r := Report{Network: network, Tx: log.TxHash}
-	select {
-	case <-time.After(n.SettleAfter):
-	case <-ctx.Done():
+	order, err := n.Order(ctx, network, &log)
+	if order == nil && err == nil {
 		return
 	}
-	order, err := n.order(ctx, network, &log)
-	switch {
-	case err != nil:
-		r.Err = err
-	case order == nil:
-		return
-	default:
+	r := Report{Network: network, Tx: log.TxHash, Err: err}
+	if err == nil {
+		select {
+		case <-time.After(n.SettleAfter):
+		case <-ctx.Done():
+			return
+		}
 		r.Payout, r.Err = n.Settle(ctx, *order)
 	}
 	if ctx.Err() == nil {

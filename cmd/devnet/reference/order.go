@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/big"
 
-	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 
@@ -15,77 +14,40 @@ import (
 
 // An Order is a swap that somebody paid for, as a chain reports it.
 type Order struct {
-	Src           chain.ID // the routing ID whose router was paid: a privacy pool has one of its own
-	Block         *big.Int // in which it was paid
-	Amount        *big.Int // of a token with so many decimals
-	Decimals      uint8
-	DstChain      chain.ID
-	DstToken      common.Address
-	Recipient     []byte
-	RecipientType uint8
-	Integrator    common.Hash
+	Src        chain.ID // the routing ID whose router was paid: a privacy pool has one of its own
+	Block      *big.Int // in which it was paid
+	Amount     *big.Int // of a token with so many decimals
+	Decimals   uint8
+	DstChain   chain.ID
+	DstToken   common.Address
+	Integrator common.Hash
+	IssuerFee  *big.Int // of a burn, which the service pays; nil where a pool was paid
 
-	// What names the order to every pool: the chain ID, the pool and the nonce of its Swap event; or the issuer's
-	// domain, no pool, and the nonce of the attested burn.
-	Source  *big.Int
-	SrcPool common.Address
-	Nonce   *big.Int
-
-	Delivery *Delivery // of the burn, nil where a pool was paid
+	// Settlement has what names the order to every pool, and its recipient. Settle fills in who gets what.
+	Settlement contracts.Settlement
 }
 
-// A Delivery is a burn's arrival on the settlement chain.
-type Delivery struct {
-	Message []byte // as attested
-	Fee     *big.Int
-	Receipt *types.Receipt
-}
-
-// Orders reads the orders out of what a transaction did. A burn is attested and delivered to the settlement chain
-// on the way: only there is its hook read.
-func (n *Net) Orders(ctx context.Context, network chain.ID, receipt *types.Receipt) ([]Order, error) {
-	var orders []Order
-	for _, log := range receipt.Logs {
-		order, err := n.order(ctx, network, log)
-		if err != nil {
-			return nil, fmt.Errorf("log %d of %s on chain %s: %w", log.Index, log.TxHash, network, err)
-		}
-		if order != nil {
-			orders = append(orders, *order)
-		}
+// Order is the order that a log tells of, nil if it tells of none. A burn is attested and delivered to the settlement
+// chain on the way: only there is its hook read.
+func (n *Net) Order(ctx context.Context, network chain.ID, log *types.Log) (order *Order, err error) {
+	row, ok := n.Deployment.FindRouter(network, log.Address)
+	if !ok || len(log.Topics) == 0 {
+		return nil, nil
 	}
-	return orders, nil
-}
-
-// order is the order that a log tells of, nil if it tells of none.
-func (n *Net) order(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
-	order, err := n.readOrder(ctx, network, log)
+	switch log.Topics[0] {
+	case contracts.PoolABI.Events["Swap"].ID:
+		order, err = swapped(row, log)
+	case contracts.TokenMessengerABI.Events["MessageSent"].ID:
+		order, err = n.deliver(ctx, network, log)
+	}
 	if order != nil {
 		order.Block = new(big.Int).SetUint64(log.BlockNumber)
 	}
 	return order, err
 }
 
-func (n *Net) readOrder(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
-	if len(log.Topics) == 0 {
-		return nil, nil
-	}
-	for _, row := range routers(n.Deployment, network) {
-		if row.Router.Address != log.Address {
-			continue
-		}
-		switch log.Topics[0] {
-		case contracts.PoolABI.Events["Swap"].ID:
-			return n.swapped(row, log)
-		case contracts.TokenMessengerABI.Events["MessageSent"].ID:
-			return n.deliver(ctx, network, log)
-		}
-	}
-	return nil, nil
-}
-
 // swapped reads a pool's event.
-func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
+func swapped(row chain.Router, log *types.Log) (*Order, error) {
 	var event struct {
 		Nonce         *big.Int
 		Sender        common.Address
@@ -100,17 +62,19 @@ func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 		return nil, err
 	}
 	return &Order{
-		Source:        new(big.Int).SetUint64(uint64(row.ChainID.Network())),
-		SrcPool:       log.Address,
-		Nonce:         event.Nonce,
-		Src:           row.ChainID,
-		Amount:        event.Amount,
-		Decimals:      row.Token.Decimals,
-		DstChain:      routing(event.DstChainId),
-		DstToken:      event.DstToken,
-		Recipient:     event.Recipient,
-		RecipientType: event.RecipientType,
-		Integrator:    event.IntegratorId,
+		Src:        row.ChainID,
+		Amount:     event.Amount,
+		Decimals:   row.Token.Decimals,
+		DstChain:   chain.ID(event.DstChainId.Uint64()),
+		DstToken:   event.DstToken,
+		Integrator: event.IntegratorId,
+		Settlement: contracts.Settlement{
+			Source:        new(big.Int).SetUint64(uint64(row.ChainID.Network())),
+			SrcPool:       log.Address,
+			Nonce:         event.Nonce,
+			Recipient:     event.Recipient,
+			RecipientType: event.RecipientType,
+		},
 	}, nil
 }
 
@@ -118,29 +82,26 @@ func (n *Net) swapped(row chain.Router, log *types.Log) (*Order, error) {
 // receiver found in it.
 func (n *Net) deliver(ctx context.Context, network chain.ID, log *types.Log) (*Order, error) {
 	source, _ := chain.FindNetwork(network)
-	burn, err := attest(source.CCTP, log)
+	message, signature, err := attest(source.CCTP, log)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the issuer does not attest the burn: %w", err)
 	}
-	if burn.delay != "" {
-		return nil, fmt.Errorf("the issuer does not attest the burn: %s", burn.delay)
-	}
-	settlement, receiver := n.Deployment.Settlement.ChainID, n.Deployment.Settlement.Receiver.Address
-	deliver := call(contracts.ReceiverABI, "receiveMessage", burn.message, burn.signature)
-	receipt, err := n.Chain(settlement).Send(ctx, Operator.Key, receiver, nil, deliver)
+	home, receiver := n.Deployment.Settlement.ChainID, n.Deployment.Settlement.Receiver.Address
+	deliver := call(contracts.ReceiverABI, "receiveMessage", message, signature)
+	receipt, err := n.Chain(home).Send(ctx, Operator.Key, receiver, nil, deliver)
 	if err != nil {
 		return nil, fmt.Errorf("delivering the burn: %w", err)
 	}
-	order, err := n.received(network, receipt)
-	if err != nil {
-		return nil, err
+	for _, log := range receipt.Logs {
+		if log.Address == receiver {
+			return received(network, home, log)
+		}
 	}
-	order.Delivery.Message = burn.message
-	return order, nil
+	return nil, fmt.Errorf("the receiver took %s without an event", receipt.TxHash)
 }
 
-// received reads the receiver's event.
-func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error) {
+// received reads the receiver's event on the settlement chain.
+func received(network, home chain.ID, log *types.Log) (*Order, error) {
 	type hook struct {
 		DstChainId    *big.Int
 		DstToken      common.Address
@@ -156,59 +117,23 @@ func (n *Net) received(network chain.ID, receipt *types.Receipt) (*Order, error)
 		FeeExecuted  *big.Int
 		Hook         hook
 	}
-	for _, log := range receipt.Logs {
-		if log.Address != n.Deployment.Settlement.Receiver.Address {
-			continue
-		}
-		if err := unpack(contracts.ReceiverABI, "Received", log, &event); err != nil {
-			return nil, err
-		}
-		home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
-		return &Order{
-			Source: new(big.Int).SetUint64(uint64(event.SourceDomain)),
-			Nonce:  new(big.Int).SetBytes(event.Nonce[:]),
-			Src:    network,
-			// The service, and not its user, pays the issuer.
-			Amount:        new(big.Int).Add(event.Amount, event.FeeExecuted),
-			Decimals:      tokenOf(home, chain.USDC).Decimals,
-			DstChain:      routing(event.Hook.DstChainId),
-			DstToken:      event.Hook.DstToken,
+	if err := unpack(contracts.ReceiverABI, "Received", log, &event); err != nil {
+		return nil, err
+	}
+	return &Order{
+		Src: network,
+		// The service, and not its user, pays the issuer.
+		Amount:     new(big.Int).Add(event.Amount, event.FeeExecuted),
+		Decimals:   usdcOn(home).Decimals,
+		DstChain:   chain.ID(event.Hook.DstChainId.Uint64()),
+		DstToken:   event.Hook.DstToken,
+		Integrator: event.Hook.IntegratorId,
+		IssuerFee:  event.FeeExecuted,
+		Settlement: contracts.Settlement{ // a burn has no pool
+			Source:        new(big.Int).SetUint64(uint64(event.SourceDomain)),
+			Nonce:         new(big.Int).SetBytes(event.Nonce[:]),
 			Recipient:     event.Hook.Recipient,
 			RecipientType: event.Hook.RecipientType,
-			Integrator:    event.Hook.IntegratorId,
-			Delivery:      &Delivery{Fee: event.FeeExecuted, Receipt: receipt},
-		}, nil
-	}
-	return nil, fmt.Errorf("the receiver took %s without a word", receipt.TxHash)
-}
-
-// routing is a routing ID from a chain; one too large for any is 0, which is none.
-func routing(id *big.Int) chain.ID {
-	if !id.IsUint64() {
-		return 0
-	}
-	return chain.ID(id.Uint64())
-}
-
-// unpack reads every field of an event into a struct.
-func unpack(of abi.ABI, name string, log *types.Log, into any) error {
-	event := of.Events[name]
-	if len(log.Topics) == 0 || log.Topics[0] != event.ID {
-		return fmt.Errorf("not an event %s", name)
-	}
-	if len(log.Data) > 0 {
-		if err := of.UnpackIntoInterface(into, name, log.Data); err != nil {
-			return fmt.Errorf("event %s: %w", name, err)
-		}
-	}
-	var indexed abi.Arguments
-	for _, input := range event.Inputs {
-		if input.Indexed {
-			indexed = append(indexed, input)
-		}
-	}
-	if err := abi.ParseTopics(into, indexed, log.Topics[1:]); err != nil {
-		return fmt.Errorf("event %s: %w", name, err)
-	}
-	return nil
+		},
+	}, nil
 }

@@ -11,13 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/http"
 	"time"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
@@ -27,10 +27,11 @@ import (
 // A Net is the deployment and its chains, running.
 type Net struct {
 	Deployment  *chain.Deployment
+	IssuerURL   string        // the base address of the issuer's service
 	SettleAfter time.Duration // how long the operator waits before it settles
 
 	chains map[chain.ID]*localnet.Chain
-	issuer *issuer // nil while the chains start
+	issuer http.Server
 }
 
 // Start runs a chain for every network, and the issuer's service, until the net is closed.
@@ -43,81 +44,35 @@ func Start(ctx context.Context, firstPort int) (*Net, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
-		port := 0
+		spec := localnet.Spec{ID: uint64(network.ID), Alloc: genesis(n.Deployment, network)}
 		if firstPort != 0 {
-			port = firstPort + i
+			spec.Port = firstPort + i
 		}
-		c, err := n.start(network, port)
+		c, err := localnet.Start(spec)
+		if err != nil && spec.Port != 0 {
+			spec.Port = 0
+			c, err = localnet.Start(spec)
+		}
 		if err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
 		n.chains[network.ID] = c
 	}
-	if err := n.fund(ctx); err != nil {
-		return nil, errors.Join(err, n.Close())
-	}
-	var err error
-	if n.issuer, err = startIssuer(n); err != nil {
+	if err := n.startIssuer(); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
 
-func (n *Net) start(network chain.Network, port int) (*localnet.Chain, error) {
-	spec := localnet.Spec{
-		ID:    uint64(network.ID),
-		Alloc: genesis(n.Deployment, network),
-		Addr:  fmt.Sprintf("127.0.0.1:%d", port),
-	}
-	c, err := localnet.Start(spec)
-	if err != nil && port != 0 {
-		spec.Addr = "127.0.0.1:0"
-		c, err = localnet.Start(spec)
-	}
-	return c, err
-}
-
-// fund gives plenty of every token to those who swap it and to the pools that pay it out.
-func (n *Net) fund(ctx context.Context) error {
-	group, ctx := errgroup.WithContext(ctx)
-	for _, network := range chain.Networks() {
-		group.Go(func() error {
-			for _, token := range network.Tokens {
-				if token.Native() {
-					continue
-				}
-				holders := map[common.Address]bool{User.Address: true}
-				for _, row := range routers(n.Deployment, network.ID) {
-					if row.Token == token && pooled(network.ID) {
-						holders[row.Router.Address] = true
-					}
-				}
-				for holder := range holders {
-					mint := call(contracts.TokenABI, "mint", holder, units(plenty, token.Decimals))
-					_, err := n.Chain(network.ID).Send(ctx, Operator.Key, token.Address.Address, nil, mint)
-					if err != nil {
-						return fmt.Errorf("minting %s on %s: %w", token.Symbol, network.Name, err)
-					}
-				}
-			}
-			return nil
-		})
-	}
-	return group.Wait()
-}
-
 // Chain is the running chain of a routing ID.
 func (n *Net) Chain(id chain.ID) *localnet.Chain { return n.chains[id.Network()] }
 
-// IssuerURL is the base address of the issuer's service.
-func (n *Net) IssuerURL() string { return n.issuer.url }
+// URL is where the chain of a routing ID serves JSON-RPC.
+func (n *Net) URL(id chain.ID) string { return n.Chain(id).URL() }
 
 // Close stops every chain and the issuer's service. Nothing may use the net after.
 func (n *Net) Close() error {
-	var problems []error
-	if n.issuer != nil {
-		problems = append(problems, n.issuer.server.Close())
-	}
+	problems := []error{n.issuer.Close()}
 	for id, c := range n.chains {
 		if err := c.Close(); err != nil {
 			problems = append(problems, fmt.Errorf("chain %s: %w", id, err))
@@ -131,9 +86,11 @@ func (n *Net) Balance(ctx context.Context, token chain.Token, holder common.Addr
 	if token.Native() {
 		return n.Chain(token.ChainID).Client().BalanceAt(ctx, holder, block)
 	}
-	var balance *big.Int
-	err := n.read(ctx, token.ChainID, block, contracts.TokenABI, token.Address.Address, &balance, "balanceOf", holder)
-	return balance, err
+	values, err := n.read(ctx, token.ChainID, block, contracts.TokenABI, token.Address.Address, "balanceOf", holder)
+	if err != nil {
+		return nil, err
+	}
+	return values[0].(*big.Int), nil
 }
 
 // Change is by how much a transaction changed what a holder has: every block has one transaction. Of a chain's own
@@ -152,20 +109,36 @@ func (n *Net) Change(
 	return after.Sub(after, before), nil
 }
 
-// read asks a view for its answer.
+// read asks a view for its values.
 func (n *Net) read(
-	ctx context.Context, on chain.ID, block *big.Int,
-	of abi.ABI, at common.Address, into any, method string, args ...any,
-) error {
+	ctx context.Context, on chain.ID, block *big.Int, of abi.ABI, at common.Address, method string, args ...any,
+) ([]any, error) {
 	question := ethereum.CallMsg{To: &at, Data: call(of, method, args...)}
 	answer, err := n.Chain(on).Client().CallContract(ctx, question, block)
 	if err != nil {
-		return fmt.Errorf("%s of %s on chain %s: %w", method, at, on, err)
+		return nil, fmt.Errorf("%s of %s on chain %s: %w", method, at, on, err)
 	}
-	if err := of.UnpackIntoInterface(into, method, answer); err != nil {
-		return fmt.Errorf("%s of %s on chain %s: %w", method, at, on, err)
+	return of.Unpack(method, answer)
+}
+
+// unpack reads every field of an event into a struct.
+func unpack(of abi.ABI, name string, log *types.Log, into any) error {
+	event := of.Events[name]
+	if len(log.Topics) == 0 || log.Topics[0] != event.ID {
+		return fmt.Errorf("not an event %s", name)
 	}
-	return nil
+	if len(log.Data) > 0 {
+		if err := of.UnpackIntoInterface(into, name, log.Data); err != nil {
+			return fmt.Errorf("event %s: %w", name, err)
+		}
+	}
+	var indexed abi.Arguments
+	for _, input := range event.Inputs {
+		if input.Indexed {
+			indexed = append(indexed, input)
+		}
+	}
+	return abi.ParseTopics(into, indexed, log.Topics[1:])
 }
 
 // call encodes a call of a contract that this package has the interface of.

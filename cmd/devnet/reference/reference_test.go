@@ -2,6 +2,7 @@ package reference
 
 import (
 	"context"
+	"errors"
 	"math/big"
 	"net"
 	"net/url"
@@ -106,16 +107,6 @@ func wantEverything(t *testing.T, n *Net, first int) {
 	}
 }
 
-// usdcOn is USDC on a network.
-func usdcOn(t *testing.T, id chain.ID) chain.Token {
-	t.Helper()
-	token, err := chain.FindToken(id, chain.USDC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *token
-}
-
 func send(t *testing.T, n *Net, on chain.ID, to common.Address, data []byte) *types.Receipt {
 	t.Helper()
 	receipt, err := n.Chain(on).Send(t.Context(), User.Key, to, nil, data)
@@ -128,27 +119,33 @@ func send(t *testing.T, n *Net, on chain.ID, to common.Address, data []byte) *ty
 // swap pays a pool on the hub 100 USDC for the treasury, and tells it what the caller says.
 func swap(t *testing.T, n *Net, dst int64, dstToken common.Address, integrator common.Address) (common.Hash, Order) {
 	t.Helper()
-	usdc := usdcOn(t, chain.Hub)
+	usdc := *usdcOn(chain.Hub)
 	pool := n.Deployment.Target(&chain.Pair{Src: chain.Hub, SrcToken: usdc}).Address
 	amount := units(100, usdc.Decimals)
 	send(t, n, chain.Hub, usdc.Address.Address, call(contracts.TokenABI, "approve", pool, amount))
 	receipt := send(t, n, chain.Hub, pool, call(contracts.PoolABI, "swap",
 		big.NewInt(dst), amount, Treasury[:], uint8(0), dstToken, contracts.IntegratorID(integrator)))
-	return receipt.TxHash, onlyOrder(t, n, chain.Hub, receipt)
+	order, err := orderOf(t, n, chain.Hub, receipt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return receipt.TxHash, *order
 }
 
-func onlyOrder(t *testing.T, n *Net, on chain.ID, receipt *types.Receipt) Order {
+// orderOf is the first order of a transaction, or why it cannot be read.
+func orderOf(t *testing.T, n *Net, on chain.ID, receipt *types.Receipt) (*Order, error) {
 	t.Helper()
-	orders, err := n.Orders(t.Context(), on, receipt)
-	if err != nil || len(orders) != 1 {
-		t.Fatalf("got %d orders and %v, want one", len(orders), err)
+	for _, log := range receipt.Logs {
+		if order, err := n.Order(t.Context(), on, log); order != nil || err != nil {
+			return order, err
+		}
 	}
-	return orders[0]
+	return nil, errors.New("there is no order")
 }
 
 // wantNotPaid wants nobody to be paid twice, nor for an integrator that is not active.
 func wantNotPaid(t *testing.T, n *Net) {
-	usdc := usdcOn(t, 8453).Address.Address
+	usdc := usdcOn(8453).Address.Address
 	_, order := swap(t, n, 8453, usdc, common.Address{})
 	if _, err := n.Settle(t.Context(), order); err != nil {
 		t.Fatal(err)
@@ -184,11 +181,11 @@ func wantOperated(t *testing.T, n *Net) {
 	}
 	wantError(t, r.Err, "no pool pays")
 	for range 4 {
-		if err := n.Chain(chain.Hub).Tick(); err != nil { // its clock is ahead of the others now
+		if err := n.Chain(chain.Hub).Seal(0); err != nil { // its clock is ahead of the others now
 			t.Fatal(err)
 		}
 	}
-	optimism := usdcOn(t, 10)
+	optimism := *usdcOn(10)
 	paid, _ := swap(t, n, 10, optimism.Address.Address, common.Address{})
 	r = <-reports
 	if r.Tx != paid || r.Err != nil || r.Payout.Mint == nil {

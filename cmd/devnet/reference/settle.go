@@ -17,118 +17,82 @@ import (
 // A Payout is an order, settled.
 type Payout struct {
 	Order
-	ID         common.Hash // that the pool gave the settlement
-	Network    chain.ID    // of the pool that paid
-	Pool       common.Address
-	Settlement contracts.Settlement
-	Receipt    *types.Receipt // of the pool's settlement
-	Mint       *types.Receipt // on the destination, where the issuer carried the rest on; nil where the pool is there
+	Network chain.ID // of the pool that paid
+	Pool    common.Address
+	Token   chain.Token    // that it paid
+	Receipt *types.Receipt // of the pool's settlement
+	Mint    *types.Receipt // on the destination, where the issuer carried the rest on; nil where the pool is there
 }
 
 // Settle pays an order out: the fees to whom they belong, the rest to the recipient. It is never before its source.
 func (n *Net) Settle(ctx context.Context, o Order) (*Payout, error) {
-	pool, err := n.poolFor(o)
+	by, ok := n.Deployment.Payout(o.DstChain, o.DstToken)
+	if !ok {
+		return nil, fmt.Errorf("no pool pays %s on chain %s", o.DstToken, o.DstChain)
+	}
+	paidOn := o.DstChain
+	if by.Onward {
+		paidOn = by.Network
+	}
+	token, err := chain.FindToken(paidOn, by.Token.Hex())
 	if err != nil {
 		return nil, err
 	}
-	p := &Payout{Order: o, Network: pool.ChainID.Network(), Pool: pool.Router.Address}
-	if p.Settlement, err = n.divide(ctx, o, pool); err != nil {
+	p := &Payout{Order: o, Network: by.Network, Pool: by.Pools[0], Token: *token}
+	if err := n.divide(ctx, p); err != nil {
 		return nil, err
 	}
 	if err := n.follow(ctx, p.Network, o.Src, o.Block); err != nil {
 		return nil, err
 	}
 	settle := call(contracts.PoolABI, "settle", p.Settlement)
-	onward := pool.ChainID != o.DstChain
-	if onward {
+	if by.Onward {
 		there, _ := chain.FindNetwork(o.DstChain)
 		settle = call(contracts.PoolABI, "settleOnward", p.Settlement, there.CCTP.Domain)
 	}
 	if p.Receipt, err = n.Chain(p.Network).Send(ctx, Operator.Key, p.Pool, nil, settle); err != nil {
 		return nil, fmt.Errorf("settling: %w", err)
 	}
-	if p.ID, err = settledID(p.Receipt, p.Pool); err != nil {
-		return nil, err
-	}
-	if onward {
+	if by.Onward {
 		p.Mint, err = n.carry(ctx, o.DstChain, p.Receipt)
 	}
 	return p, err
 }
 
-// settledID is the id under which a pool says that it settled.
-func settledID(receipt *types.Receipt, pool common.Address) (common.Hash, error) {
-	for _, log := range receipt.Logs {
-		if log.Address == pool && len(log.Topics) == 2 && log.Topics[0] == contracts.PoolABI.Events["Settled"].ID {
-			return log.Topics[1], nil
-		}
-	}
-	return common.Hash{}, fmt.Errorf("the pool settled in %s without a word", receipt.TxHash)
-}
-
-// poolFor finds the pool that pays an order: the destination's own, or the one on the settlement chain.
-func (n *Net) poolFor(o Order) (chain.Router, error) {
-	home := n.Deployment.Settlement.ChainID
-	for _, row := range n.Deployment.Routers() {
-		switch {
-		case pooled(o.DstChain.Network()):
-			if row.ChainID == o.DstChain && row.Token.Address.Address == o.DstToken {
-				return row, nil
-			}
-		case row.ChainID == home && row.Token.Symbol == chain.USDC:
-			network, ok := chain.FindNetwork(o.DstChain)
-			if ok && tokenOf(network, chain.USDC).Address.Address == o.DstToken {
-				return row, nil
-			}
-		}
-	}
-	return chain.Router{}, fmt.Errorf("no pool pays %s on chain %s", o.DstToken, o.DstChain)
-}
-
 // divide works out who gets what.
-func (n *Net) divide(ctx context.Context, o Order, pool chain.Router) (contracts.Settlement, error) {
-	entry, err := n.registered(ctx, pool.ChainID, o.Integrator)
+func (n *Net) divide(ctx context.Context, p *Payout) error {
+	wallet, bps, err := n.registered(ctx, p.Network, p.Integrator)
 	if err != nil {
-		return contracts.Settlement{}, err
+		return err
 	}
-	amount, overflow := uint256.FromBig(o.Amount)
+	amount, overflow := uint256.FromBig(p.Amount)
 	if overflow {
-		return contracts.Settlement{}, fmt.Errorf("the amount %s does not fit 256 bits", o.Amount)
+		return fmt.Errorf("the amount %s does not fit 256 bits", p.Amount)
 	}
-	gross := fee.Convert(amount, o.Decimals, pool.Token.Decimals)
-	split := fee.Divide(&gross, fee.Protocol(o.Src, o.DstChain), fee.BPS(entry.FeeBPS))
-	return contracts.Settlement{
-		Source:        o.Source,
-		SrcPool:       o.SrcPool,
-		Nonce:         o.Nonce,
-		Token:         pool.Token.Address.Address,
-		Recipient:     o.Recipient,
-		RecipientType: o.RecipientType,
-		Amount:        split.Net.ToBig(),
-		ProtocolFee:   split.Protocol.ToBig(),
-		Integrator:    entry.Wallet,
-		IntegratorFee: split.Integrator.ToBig(),
-	}, nil
+	gross := fee.Convert(amount, p.Decimals, p.Token.Decimals)
+	split := fee.Divide(&gross, fee.Protocol(p.Src, p.DstChain), fee.BPS(bps))
+	p.Settlement.Token = p.Token.Address.Address
+	p.Settlement.Amount = split.Net.ToBig()
+	p.Settlement.ProtocolFee = split.Protocol.ToBig()
+	p.Settlement.Integrator = wallet
+	p.Settlement.IntegratorFee = split.Integrator.ToBig()
+	return nil
 }
 
 // registered reads an integrator in the registry of a chain. No integrator has no entry and takes no fee.
-func (n *Net) registered(ctx context.Context, on chain.ID, id common.Hash) (contracts.Integrator, error) {
+func (n *Net) registered(ctx context.Context, on chain.ID, id common.Hash) (common.Address, uint16, error) {
 	if id == (common.Hash{}) {
-		return contracts.Integrator{}, nil
+		return common.Address{}, 0, nil
 	}
-	var entry struct {
-		Wallet common.Address
-		FeeBps uint16
-		Active bool
+	registry := n.Deployment.Registry(on).Address
+	entry, err := n.read(ctx, on, nil, contracts.RegistryABI, registry, "getIntegrator", id)
+	if err != nil {
+		return common.Address{}, 0, err
 	}
-	registry := n.Deployment.Registry(on.Network()).Address
-	if err := n.read(ctx, on, nil, contracts.RegistryABI, registry, &entry, "getIntegrator", id); err != nil {
-		return contracts.Integrator{}, err
+	if isActive := entry[2].(bool); !isActive {
+		return common.Address{}, 0, fmt.Errorf("integrator %s is not active on chain %s", id, on)
 	}
-	if !entry.Active {
-		return contracts.Integrator{}, fmt.Errorf("integrator %s is not active on chain %s", id, on)
-	}
-	return contracts.Integrator{Wallet: entry.Wallet, FeeBPS: entry.FeeBps, Active: true}, nil
+	return entry[0].(common.Address), entry[1].(uint16), nil
 }
 
 // carry delivers what a settlement burnt to the chain where its recipient is, as the issuer.
@@ -138,14 +102,14 @@ func (n *Net) carry(ctx context.Context, to chain.ID, settled *types.Receipt) (*
 		if !burnt(home.CCTP, log) {
 			continue
 		}
-		burn, err := attest(home.CCTP, log)
+		message, signature, err := attest(home.CCTP, log)
 		if err != nil {
 			return nil, err
 		}
 		if err := n.follow(ctx, to, home.ID, settled.BlockNumber); err != nil {
 			return nil, err
 		}
-		receive := call(contracts.TransmitterABI, "receiveMessage", burn.message, burn.signature)
+		receive := call(contracts.TransmitterABI, "receiveMessage", message, signature)
 		receipt, err := n.Chain(to).Send(ctx, Attester.Key, Transmitter, nil, receive)
 		if err != nil {
 			return nil, fmt.Errorf("delivering to chain %s: %w", to, err)

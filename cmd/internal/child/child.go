@@ -22,20 +22,11 @@ import (
 
 // Root is the folder of the module that the working directory is in.
 func Root() (string, error) {
-	dir, err := os.Getwd()
+	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", err
+		return "", fmt.Errorf("finding the module: %w", err)
 	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir, nil
-		}
-		parent := filepath.Dir(dir)
-		if parent == dir {
-			return "", errors.New("there is no go.mod in the working directory or above it")
-		}
-		dir = parent
-	}
+	return strings.TrimSpace(string(out)), nil
 }
 
 // Build compiles the gateway into dir. It needs Go, and a working directory within the module.
@@ -75,19 +66,16 @@ func (g Gateway) Start(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return start(ctx, g.Listen, &Server{Admin: admin, log: g.Log}, func(addr string) *exec.Cmd {
+	s, err := Start(ctx, g.Listen, g.Log, func(addr string) *exec.Cmd {
 		cmd := exec.Command(g.Binary)
 		cmd.Env = append(g.Env[:len(g.Env):len(g.Env)], "LISTEN_ADDR="+addr, "ADMIN_ADDR="+admin)
-		if g.Log != nil {
-			cmd.Stderr = g.Log
-		}
 		return cmd
 	})
-}
-
-// Start runs what command makes for a free address.
-func Start(ctx context.Context, command func(addr string) *exec.Cmd) (*Server, error) {
-	return start(ctx, "", &Server{}, command)
+	if err != nil {
+		return nil, err
+	}
+	s.Admin = admin
+	return s, nil
 }
 
 // ErrNoRedis is what StartRedis returns on a machine without Redis.
@@ -95,27 +83,28 @@ var ErrNoRedis = errors.New("there is no redis-server on this machine; install t
 
 // StartRedis runs a Redis without persistence, at the wanted address or any free one.
 func StartRedis(ctx context.Context, wanted string) (*Server, error) {
-	program, err := exec.LookPath("redis-server")
-	if err != nil {
+	if _, err := exec.LookPath("redis-server"); err != nil {
 		return nil, ErrNoRedis
 	}
-	return start(ctx, wanted, &Server{}, func(addr string) *exec.Cmd {
+	return Start(ctx, wanted, nil, func(addr string) *exec.Cmd {
 		_, port, _ := net.SplitHostPort(addr) // of a listener
-		return exec.Command(program, "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
+		return exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
 	})
 }
 
 // startTimeout is longer than any server takes to start.
 const startTimeout = time.Minute
 
-func start(ctx context.Context, wanted string, s *Server, command func(addr string) *exec.Cmd) (*Server, error) {
+// Start runs what command makes for an address, the wanted one or any free one, and waits until it serves there.
+func Start(ctx context.Context, wanted string, log *Log, command func(addr string) *exec.Cmd) (*Server, error) {
 	addr, err := FreeAddress(wanted)
 	if err != nil {
 		return nil, err
 	}
-	s.Addr = addr
-	s.cmd = command(addr)
-	s.done = make(chan struct{})
+	s := &Server{Addr: addr, cmd: command(addr), log: log, done: make(chan struct{})}
+	if log != nil {
+		s.cmd.Stderr = log
+	}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -183,9 +172,7 @@ const stopTimeout = 30 * time.Second
 // Stop asks the process to end, waits until it has, and kills it if it does not. It gives an error, with the end of the
 // log, unless the process ended with exit code 0. It may be called again.
 func (s *Server) Stop() error {
-	if err := s.Signal(os.Interrupt); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		s.Kill() // a system without such signals
-	}
+	_ = s.Signal(os.Interrupt) // an error means that it has ended
 	select {
 	case <-s.done:
 	case <-time.After(stopTimeout):
@@ -235,21 +222,24 @@ func (s *Server) PeakMemory() (peak int64, err error) {
 	return peak << 10, nil
 }
 
-// Log takes the log of a process: it passes each line to See, if that is set, and keeps the last lines.
+// Log takes the log of a process: it passes each line to See, if that is set, and keeps the end.
 type Log struct {
 	See func(line []byte)
 
 	mu      sync.Mutex
 	partial []byte // a line whose end has not been written
-	tail    [][]byte
+	tail    []byte
 }
 
-const tailLines = 20
+// tailSize is about 20 lines.
+const tailSize = 6 << 10
 
 // Write implements io.Writer.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.tail = append(l.tail, p...)
+	l.tail = bytes.Clone(l.tail[max(0, len(l.tail)-tailSize):])
 	l.partial = append(l.partial, p...)
 	for {
 		line, rest, ok := bytes.Cut(l.partial, []byte("\n"))
@@ -259,15 +249,13 @@ func (l *Log) Write(p []byte) (int, error) {
 		if l.See != nil {
 			l.See(line)
 		}
-		l.tail = append(l.tail, bytes.Clone(line))
-		l.tail = l.tail[max(0, len(l.tail)-tailLines):]
 		l.partial = append(l.partial[:0], rest...)
 	}
 }
 
-// Tail is the last lines.
+// Tail is the end of the log.
 func (l *Log) Tail() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return string(bytes.Join(append(l.tail[:len(l.tail):len(l.tail)], l.partial), []byte("\n")))
+	return string(l.tail)
 }

@@ -36,44 +36,13 @@ func TestMain(m *testing.M) {
 			kept = append(kept[:0], bytes.Repeat([]byte{1}, 32<<20))
 		}
 	})
-	fmt.Fprintln(os.Stderr, `{"msg":"serving"}`)
+	fmt.Fprint(os.Stderr, `{"msg":"ser`)
+	fmt.Fprintln(os.Stderr, `ving"}`)
 	fmt.Fprintln(os.Stderr, http.ListenAndServe(addr, nil), len(kept))
 	os.Exit(3)
 }
 
-// TestCosts sees the CPU time and the memory of a process grow as it uses them.
-func TestCosts(t *testing.T) {
-	s, err := Gateway{Binary: os.Args[0]}.Start(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Kill()
-	costs := func() (time.Duration, int64) {
-		cpu, err := s.CPU()
-		if err != nil {
-			t.Fatal(err)
-		}
-		peak, err := s.PeakMemory()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cpu, peak
-	}
-	cpu, peak := costs()
-	res, err := http.Get(s.URL() + "/work")
-	if err != nil {
-		t.Fatal(err)
-	}
-	res.Body.Close()
-	cpuAfter, peakAfter := costs()
-	if used := cpuAfter - cpu; used < 50*time.Millisecond || used > time.Minute {
-		t.Errorf("it used %s of CPU time, want a part of a second", used)
-	}
-	if grown := peakAfter - peak; grown < 30<<20 || grown > 1<<30 {
-		t.Errorf("its memory grew by %d bytes, want 32 MiB or a few times that", grown)
-	}
-}
-
+// TestGateway starts one beside another, sees its CPU time and memory grow as it uses them, and stops it.
 func TestGateway(t *testing.T) {
 	binary := os.Args[0]
 	wanted, err := FreeAddress("")
@@ -88,15 +57,43 @@ func TestGateway(t *testing.T) {
 	if first.Addr != wanted {
 		t.Errorf("it serves at %s, want %s", first.Addr, wanted)
 	}
-	log := &Log{}
+	var lines []string
+	log := &Log{See: func(line []byte) { lines = append(lines, string(line)) }}
 	second, err := Gateway{Binary: binary, Listen: wanted, Log: log}.Start(t.Context())
 	if err != nil {
 		t.Fatalf("its address is taken: %v", err)
+	}
+	costs := func() (time.Duration, int64) {
+		cpu, err := second.CPU()
+		if err != nil {
+			t.Fatal(err)
+		}
+		peak, err := second.PeakMemory()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cpu, peak
+	}
+	cpu, peak := costs()
+	res, err := http.Get(second.URL() + "/work")
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	cpuAfter, peakAfter := costs()
+	if used := cpuAfter - cpu; used < 50*time.Millisecond || used > time.Minute {
+		t.Errorf("it used %s of CPU time, want a part of a second", used)
+	}
+	if grown := peakAfter - peak; grown < 30<<20 || grown > 1<<30 {
+		t.Errorf("its memory grew by %d bytes, want 32 MiB or a few times that", grown)
 	}
 	second.Kill()
 	err = second.Stop()
 	if err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), `"serving"`) {
 		t.Errorf("got %v, want how it ended and the end of its log", err)
+	}
+	if len(lines) != 1 || lines[0] != `{"msg":"serving"}` {
+		t.Errorf("got the lines %q of its log", lines)
 	}
 	for range 2 {
 		if err := first.Stop(); err != nil {
@@ -112,27 +109,7 @@ func TestGateway(t *testing.T) {
 		cancel()
 		return exec.Command("sleep", "60")
 	}
-	if _, err := Start(ctx, silent); !errors.Is(err, context.Canceled) {
+	if _, err := Start(ctx, "", nil, silent); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v of a start that was cancelled", err)
-	}
-}
-
-func TestLog(t *testing.T) {
-	var seen []string
-	l := &Log{See: func(line []byte) { seen = append(seen, string(line)) }}
-	for _, part := range []string{"one\ntw", "o\n", "three"} {
-		fmt.Fprint(l, part)
-	}
-	if got := strings.Join(seen, ","); got != "one,two" {
-		t.Errorf("saw %s, want the whole lines", got)
-	}
-	if got := l.Tail(); got != "one\ntwo\nthree" {
-		t.Errorf("got %q", got)
-	}
-	for i := range 1000 {
-		fmt.Fprintf(l, "%d\n", i)
-	}
-	if got := l.Tail(); strings.Count(got, "\n") != tailLines || !strings.Contains(got, "\n999\n") {
-		t.Errorf("got %q, want the last %d lines", got, tailLines)
 	}
 }

@@ -42,8 +42,8 @@ func WantsHelp(args []string) bool {
 	return false
 }
 
-// Wrap breaks a text into lines that leave room for an indent of so many columns.
-func Wrap(text string, indent int) (lines []string) {
+// wrap breaks a text into lines that leave room for an indent of so many columns.
+func wrap(text string, indent int) (lines []string) {
 	line := ""
 	for _, word := range strings.Fields(text) {
 		switch {
@@ -68,7 +68,7 @@ func PrintText(w io.Writer, text string) {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}
-		for _, line := range Wrap(paragraph, 0) {
+		for _, line := range wrap(paragraph, 0) {
 			fmt.Fprintln(w, line)
 		}
 	}
@@ -83,7 +83,7 @@ func PrintFlags(w io.Writer, flags *flag.FlagSet) {
 		if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
 			about += fmt.Sprintf(" (default %s)", f.DefValue)
 		}
-		for _, line := range Wrap(about, len(indent)) {
+		for _, line := range wrap(about, len(indent)) {
 			fmt.Fprintln(w, indent+line)
 		}
 	})

@@ -12,10 +12,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Request is what a client asks through a trusted proxy.
@@ -76,16 +78,15 @@ const answerTimeout = 40 * time.Second
 // Ask sends a request and reads the answer. After an error the connection is of no further use.
 func (c *Conn) Ask(request Request) (Answer, error) {
 	start := time.Now()
-	if err := c.SetDeadline(start.Add(answerTimeout)); err != nil {
-		return Answer{}, err
+	_ = c.SetDeadline(start.Add(answerTimeout)) // an error shows when writing
+	_, err := c.Write(request.Bytes(c.RemoteAddr().String()))
+	if err == nil {
+		_, err = c.r.Peek(1)
 	}
-	if _, err := c.Write(request.Bytes(c.RemoteAddr().String())); err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return Answer{}, fmt.Errorf("no answer within %s", answerTimeout)
 	}
-	if _, err := c.r.Peek(1); err != nil {
-		if late := net.Error(nil); errors.As(err, &late) && late.Timeout() {
-			return Answer{}, fmt.Errorf("no answer within %s", answerTimeout)
-		}
+	if err != nil {
 		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
 	}
 	res, err := http.ReadResponse(c.r, nil)
@@ -110,67 +111,55 @@ func Once(addr string, request Request) (Answer, error) {
 	return conn.Ask(request)
 }
 
-// Load says how a server is loaded.
-type Load struct {
-	Addr     string
-	Callers  int                 // each with one connection and one request under way
-	Requests int                 // of all together; 0 for no end but that of the context
-	Next     func(n int) Request // request number n, from 0
-}
-
-// Result is what a load came to.
-type Result struct {
-	Latencies []time.Duration
-	Elapsed   time.Duration
-}
-
-// Run loads the server until the context or the requests end. Each caller asks once however short the time is. The
-// error is what ended callers before.
-func (l Load) Run(ctx context.Context) (Result, error) {
-	latencies := make([][]time.Duration, l.Callers)
-	failures := make([]error, l.Callers)
-	var next atomic.Int64
-	var callers sync.WaitGroup
-	start := time.Now()
-	for i := range l.Callers {
-		callers.Go(func() { latencies[i], failures[i] = l.call(ctx, &next) })
+// Run asks what next gives for 0, 1, and so on, until ctx ends or there were so many requests, if that is not 0. Each
+// caller has one connection with one request under way, and asks once however short the time is. It gives the latency
+// of every answer; the error is what ended a caller.
+func Run(
+	ctx context.Context, addr string, callers, requests int, next func(n int) Request,
+) ([]time.Duration, error) {
+	latencies := make([][]time.Duration, callers)
+	var asked atomic.Int64
+	var running errgroup.Group
+	for i := range callers {
+		running.Go(func() (err error) {
+			var conn *Conn // nil while there is none
+			for first := true; err == nil && (first || ctx.Err() == nil); first = false {
+				n := int(asked.Add(1) - 1)
+				if requests > 0 && n >= requests {
+					break
+				}
+				conn, err = next(n).make(addr, conn, &latencies[i])
+			}
+			if conn != nil {
+				conn.Close()
+			}
+			return err
+		})
 	}
-	callers.Wait()
-	return Result{slices.Concat(latencies...), time.Since(start)}, errors.Join(failures...)
+	err := running.Wait()
+	return slices.Concat(latencies...), err
 }
 
-func (l Load) call(ctx context.Context, next *atomic.Int64) (latencies []time.Duration, err error) {
-	var conn *Conn
-	defer func() {
-		if conn != nil {
-			conn.Close()
-		}
-	}()
-	for first := true; first || ctx.Err() == nil; first = false {
-		n := int(next.Add(1) - 1)
-		if l.Requests > 0 && n >= l.Requests {
-			break
-		}
-		request := l.Next(n)
-		if conn == nil {
-			if conn, err = Dial(l.Addr); err != nil {
-				return latencies, request.Judge(Answer{}, err)
-			}
-		}
-		if request.Leave > 0 {
-			_, _ = conn.Write(request.Bytes(l.Addr)) // nobody will read the answer
-			time.Sleep(request.Leave)
-		} else {
-			answer, err := conn.Ask(request)
-			if err := request.Judge(answer, err); err != nil {
-				return latencies, err
-			}
-			latencies = append(latencies, answer.Took)
-		}
-		if request.Last || request.Leave > 0 {
-			conn.Close()
-			conn = nil
+// make asks over a connection, or a new one if that is nil, and gives it back for the next request.
+func (r Request) make(addr string, conn *Conn, latencies *[]time.Duration) (*Conn, error) {
+	if conn == nil {
+		var err error
+		if conn, err = Dial(addr); err != nil {
+			return nil, r.Judge(Answer{}, err)
 		}
 	}
-	return latencies, nil
+	if r.Leave > 0 {
+		_, _ = conn.Write(r.Bytes(addr)) // nobody will read the answer
+		time.Sleep(r.Leave)
+		return nil, conn.Close()
+	}
+	answer, err := conn.Ask(r)
+	if err := r.Judge(answer, err); err != nil {
+		return conn, err
+	}
+	*latencies = append(*latencies, answer.Took)
+	if r.Last {
+		return nil, conn.Close()
+	}
+	return conn, nil
 }

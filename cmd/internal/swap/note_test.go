@@ -16,7 +16,7 @@ func spendable(t *testing.T, s Swap, data []byte) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return checkNote(owner, data, *knowledge(t, s).ViewingKey) == nil
+	return checkNote(owner, data, *viewingKey(t, s.Recipient)) == nil
 }
 
 // TestOwnNote has a gateway put anything in a note's place. Without the viewing key nobody can tell, so the call to
@@ -24,13 +24,11 @@ func spendable(t *testing.T, s Swap, data []byte) bool {
 // opened.
 func TestOwnNote(t *testing.T) {
 	g := read(t, "pair-usdc-1-to-usdc-69696969")
-	k := knowledge(t, g.swap)
-	opened, err := Verify(g.swap, g.body, k)
+	key := viewingKey(t, g.swap.Recipient)
+	opened, err := verify(g.swap, g.body, key)
 	if err != nil || opened.OwnNote || strings.Contains(strings.Join(opened.Unchecked, "\n"), "note") {
 		t.Fatalf("got %+v and %v, want the answer's own note, which the viewing key opens", opened, err)
 	}
-	blind := k
-	blind.ViewingKey = nil
 	answer := opened.Main.Data
 	noteAt := len(answer) - len(opened.Note())
 	at := bytes.Index(g.body, []byte(fmt.Sprintf("%x", answer)))
@@ -39,7 +37,7 @@ func TestOwnNote(t *testing.T) {
 		forged[i] ^= 1
 		body := bytes.Clone(g.body)
 		copy(body[at:], fmt.Sprintf("%x", forged))
-		checked, err := Verify(g.swap, body, blind)
+		checked, err := verify(g.swap, body, nil)
 		if i < noteAt {
 			if err == nil {
 				t.Fatalf("byte %d, outside of the note, may be anything", i)
@@ -59,19 +57,21 @@ func TestOwnNote(t *testing.T) {
 		if last := checked.Calls[len(checked.Calls)-1]; !bytes.Equal(last.Data, data) {
 			t.Fatalf("byte %d: the calls have another note", i)
 		}
-		if _, err := Verify(g.swap, body, k); err == nil && !spendable(t, g.swap, forged[noteAt:]) {
+		if _, err := verify(g.swap, body, key); err == nil && !spendable(t, g.swap, forged[noteAt:]) {
 			t.Fatalf("byte %d: with the viewing key, a note that is not the recipient's passes", i)
 		}
 	}
 	npk := fmt.Sprintf("%x", answer[noteAt:noteAt+32])
 	unspendable := strings.ReplaceAll(string(g.body), npk, strings.Repeat("01", 32))
-	if _, err := Verify(g.swap, []byte(unspendable), k); err == nil || !strings.Contains(err.Error(), "never spend it") {
+	if _, err := verify(g.swap, []byte(unspendable), key); err == nil || !strings.Contains(err.Error(), "never spend it") {
 		t.Errorf("got %v for a note that the recipient can open and not spend", err)
 	}
-	other := k
-	key := [32]byte{1}
-	other.ViewingKey = &key
-	if _, err := Verify(g.swap, g.body, other); err == nil || !strings.Contains(err.Error(), "cannot open it") {
+	if _, err := verify(g.swap, g.body, &[32]byte{1}); err == nil || !strings.Contains(err.Error(), "cannot open it") {
 		t.Errorf("got %v for another's viewing key", err)
+	}
+	g.swap.Recipient = "0zk1qy5zht8754jmmlaaxvzcyv5f6x2lspwjetahc9yxyfl43692xpva5unpd9kxwatw8rw0xufcqw6q0m6nrkcur3vh2368" +
+		"5tg72fv5ju8t48v29kyzcqes29xr7pf"
+	if _, err := Accept(g.swap, opened.Checked, nil); err == nil || !strings.Contains(err.Error(), "bound to chain 56") {
+		t.Errorf("got %v for a recipient on another chain", err)
 	}
 }

@@ -3,7 +3,6 @@
 package swap
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"strings"
@@ -11,11 +10,10 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/v3/client"
 )
 
-// A Swap is what somebody wants.
+// A Swap is what somebody wants. The gateway refuses a recipient that cannot own money, and so does the client.
 type Swap struct {
 	*chain.Pair
 	Amount     *big.Int       // of the source token, in its smallest unit
@@ -36,10 +34,9 @@ func ParseEnd(text string) (token string, id chain.ID, err error) {
 	return token, id, nil
 }
 
-// NewSwap reads what a person typed: both ends, and an amount in whole tokens such as 100 or 0.5. The integrator may be
-// empty.
-func NewSwap(from, to, amount, recipient, integrator string) (Swap, error) {
-	var s Swap
+// NewSwap reads what a person typed: both ends, and an amount in whole tokens such as 100 or 0.5.
+func NewSwap(from, to, amount, recipient string) (Swap, error) {
+	s := Swap{Recipient: recipient}
 	srcToken, src, err := ParseEnd(from)
 	if err != nil {
 		return s, err
@@ -51,22 +48,8 @@ func NewSwap(from, to, amount, recipient, integrator string) (Swap, error) {
 	if s.Pair, err = chain.FindPair(src, srcToken, dst, dstToken); err != nil {
 		return s, err
 	}
-	if s.Amount, err = client.ParseAmount(amount, s.SrcToken.Decimals); err != nil {
-		return s, err
-	}
-	s.Recipient = recipient
-	if _, err := s.recipient(); err != nil {
-		return s, err
-	}
-	if integrator != "" {
-		if s.Integrator, err = chain.ParseAddress(integrator); err != nil {
-			return s, fmt.Errorf("the integrator %w", err)
-		}
-		if s.Integrator == (common.Address{}) {
-			return s, errors.New("the integrator is the zero address: name a registered wallet, or none")
-		}
-	}
-	return s, nil
+	s.Amount, err = client.ParseAmount(amount, s.SrcToken.Decimals)
+	return s, err
 }
 
 // Request asks for the swap.
@@ -78,43 +61,13 @@ func (s Swap) Request() client.Request {
 	}
 }
 
-// recipient gives an EVM recipient, or zero for a private one. It refuses a recipient that no deployment can pay.
-func (s Swap) recipient() (common.Address, error) {
-	if s.Dst.Private() {
-		address, err := railgun.ParseAddress(s.Recipient)
-		if err != nil {
-			return common.Address{}, err
-		}
-		return common.Address{}, address.PayableOn(uint64(s.Dst.Network()))
-	}
-	address, err := chain.ParseAddress(s.Recipient)
-	if err != nil {
-		return address, fmt.Errorf("the recipient %w", err)
-	}
-	_, what := chain.Unpayable(address)
-	return address, lost(address, what)
-}
-
-// CheckRecipient refuses a recipient that cannot own money, among them every contract of the deployment, on whichever
-// chain it is.
-func (s Swap) CheckRecipient(d *chain.Deployment) error {
-	address, err := s.recipient()
-	if err != nil || address == (common.Address{}) {
-		return err
-	}
-	_, what := d.Unpayable(address, chain.AnyChain)
-	return lost(address, what)
-}
-
-// lost is the error of a recipient that is something else than an account, nil if it is nothing else.
-func lost(recipient common.Address, what string) error {
-	if what == "" {
-		return nil
-	}
-	return fmt.Errorf("the recipient %s is %s: funds sent there are lost", recipient, what)
-}
-
 // Money is an amount of a token as people write it.
 func Money(amount *big.Int, token chain.Token) string {
 	return client.FormatAmount(amount, token.Decimals) + " " + token.Symbol
+}
+
+// FormatCoins writes an amount of the own coin of id's network, such as 0.05 ETH.
+func FormatCoins(amount *big.Int, id chain.ID) string {
+	network, _ := chain.FindNetwork(id)
+	return client.FormatAmount(amount, chain.CoinDecimals) + " " + network.Coin
 }

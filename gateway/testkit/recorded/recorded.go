@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -23,56 +22,34 @@ import (
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
-// Clock is a time that moves when told to.
-type Clock struct {
-	mu sync.Mutex
-	t  time.Time
-}
-
 // Noon is in the middle of an hour.
 var Noon = time.Date(2027, 3, 10, 12, 32, 10, 0, time.UTC)
-
-// At is a clock that shows a time.
-func At(t time.Time) *Clock { return &Clock{t: t} }
-
-// Now is the time that it shows.
-func (c *Clock) Now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.t
-}
-
-// Pass lets time pass.
-func (c *Clock) Pass(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.t = c.t.Add(d)
-}
 
 // Rig is a recorder under test, of the versions v3 and v1, of which v3 is the current one.
 type Rig struct {
 	*usage.Recorder
-	Clock *Clock
+	Clock *clock.Clock
 	Log   *journal.Journal
 }
 
 // Option changes what a recorder is begun with.
-type Option func(*Clock, *store.Store, *usage.Options)
+type Option func(*clock.Clock, *store.Store, *usage.Options)
 
 // Ahead has the recorder's own clock be ahead of the database's.
 func Ahead(d time.Duration) Option {
-	return func(c *Clock, _ *store.Store, o *usage.Options) {
+	return func(c *clock.Clock, _ *store.Store, o *usage.Options) {
 		o.Now = func() time.Time { return c.Now().Add(d) }
 	}
 }
 
 // Begin starts a recorder, which writes when the test says so. It is closed at the end of
 // the test.
-func Begin(t testing.TB, cfg store.Config, at *Clock, options ...Option) *Rig {
+func Begin(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) *Rig {
 	t.Helper()
 	r, err := Start(t, cfg, at, options...)
 	if err != nil {
@@ -83,7 +60,7 @@ func Begin(t testing.TB, cfg store.Config, at *Clock, options ...Option) *Rig {
 }
 
 // Start is Begin that may fail.
-func Start(t testing.TB, cfg store.Config, at *Clock, options ...Option) (*Rig, error) {
+func Start(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) (*Rig, error) {
 	t.Helper()
 	r := &Rig{Clock: at, Log: &journal.Journal{}}
 	db, err := store.Open(cfg)
@@ -155,7 +132,7 @@ func (r *Rig) Flush(t testing.TB) {
 // Up lets time pass while the service is up, and writes.
 func (r *Rig) Up(t testing.TB, d time.Duration) {
 	t.Helper()
-	r.Clock.Pass(d)
+	r.Clock.Advance(d)
 	r.Flush(t)
 }
 

@@ -32,19 +32,15 @@ func NoteIn(body []byte) (from, to int) {
 // Check tells whether an answer of a version to a swap is the one it must give.
 // Of the rates that the issuer may have stated for a burn, one must fit.
 func (r *Referee) Check(version string, s *Swap, integratorBPS int64, issuerBPS []*big.Rat, body []byte) error {
-	var note []byte
-	if s.Shields() {
-		var err error
-		if note, err = r.openNote(s, body); err != nil {
-			return err
-		}
+	note, err := r.OpenNote(s, body)
+	if err != nil {
+		return err
 	}
 	if !s.Burn {
 		issuerBPS = []*big.Rat{nil}
 	}
 	var want []byte
 	for _, rate := range issuerBPS {
-		var err error
 		if want, err = r.Body(version, s, Terms{integratorBPS, rate}, note); err != nil {
 			return err
 		}
@@ -55,9 +51,12 @@ func (r *Referee) Check(version string, s *Swap, integratorBPS int64, issuerBPS 
 	return fmt.Errorf("got %s\nwant %s", body, want)
 }
 
-// openNote takes the note out of an answer, once its owner has opened it and
-// found that it can be spent.
-func (r *Referee) openNote(s *Swap, body []byte) ([]byte, error) {
+// OpenNote takes the note out of an answer, once its owner has opened it and
+// found that it can be spent. There is none if the swap does not shield.
+func (r *Referee) OpenNote(s *Swap, body []byte) ([]byte, error) {
+	if !s.Shields() {
+		return nil, nil
+	}
 	var answer struct {
 		MethodParameters struct{ Calldata string }
 	}

@@ -17,15 +17,6 @@ func Divide(amount *big.Int, srcDecimals, dstDecimals uint8, protocolBPS, integr
 	return s
 }
 
-// ProtocolBPS is the protocol's fee: 0.3 % from a public chain to the hub,
-// 0.5 % for everything else.
-func ProtocolBPS(fromPrivate bool, dst uint64) int64 {
-	if dst == hub && !fromPrivate {
-		return 30
-	}
-	return 50
-}
-
 func pow10(n uint8) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
 
 // part is a share of an amount in basis points, rounded down.

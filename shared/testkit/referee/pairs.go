@@ -152,7 +152,14 @@ func network(routing uint64) uint64 {
 // Shields tells whether the recipient is paid in a privacy pool.
 func (p Pair) Shields() bool { return slices.Contains(private, p.Dst) }
 
-func (p Pair) protocolBPS() int64 { return ProtocolBPS(slices.Contains(private, p.Src), p.Dst) }
+// protocolBPS is the protocol's fee: 0.3 % from a public chain to the hub,
+// 0.5 % for everything else.
+func (p Pair) protocolBPS() int64 {
+	if p.Dst == hub && !slices.Contains(private, p.Src) {
+		return 30
+	}
+	return 50
+}
 
 // FeeChain is the network whose pool pays out.
 func (p Pair) FeeChain() uint64 {

@@ -104,9 +104,6 @@ func New(root string) (*Referee, error) {
 	return r, err
 }
 
-// ABI is the parsed interface of the contracts.
-func (r *Referee) ABI() abi.ABI { return r.abi }
-
 // BuiltInBPS is the issuer's published fee for fast transfers from a chain.
 func (r *Referee) BuiltInBPS(chain uint64) *big.Rat {
 	facts, ok := r.chains[chain]

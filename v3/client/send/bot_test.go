@@ -126,7 +126,7 @@ func startNode(t *testing.T) (*ecdsa.PrivateKey, *ethclient.Client) {
 	me := crypto.PubkeyToAddress(key.PublicKey)
 	q := getQuote(t, "USDC")
 	token := q.Pair.SrcToken.Address
-	chain, err := localnet.Start(localnet.Spec{ID: 1, Addr: "127.0.0.1:0", Alloc: types.GenesisAlloc{
+	chain, err := localnet.Start(localnet.Spec{ID: 1, Alloc: types.GenesisAlloc{
 		me:        {Balance: big.NewInt(1e18)},
 		token:     contracts.Token(me, "USDC", 6),
 		q.Main.To: contracts.Pool(me, token, me, me),

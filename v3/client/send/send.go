@@ -24,6 +24,7 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/v3/client/internal/call"
 )
 
 // A Backend is a node of the chain to send on. *ethclient.Client is one, and so is the client of go-ethereum's
@@ -177,9 +178,10 @@ func (s Sender) approve(ctx context.Context, w *Swap) error {
 	}
 	if allowance.Sign() > 0 {
 		// Some tokens, such as USDT on Ethereum, change an allowance only from zero.
-		call := ethereum.CallMsg{From: w.From, To: &token, Data: w.Approval.Data}
-		if _, err := s.Backend.EstimateGas(ctx, call); err != nil {
-			reset := client.Call{To: token, Value: new(big.Int), Data: pack("approve", w.Main.To, new(big.Int))}
+		approval := ethereum.CallMsg{From: w.From, To: &token, Data: w.Approval.Data}
+		if _, err := s.Backend.EstimateGas(ctx, approval); err != nil {
+			nothing := call.Encode(call.Approve, w.Main.To, new(big.Int))
+			reset := client.Call{To: token, Value: new(big.Int), Data: nothing}
 			if _, err := s.send(ctx, w, ResetStep, reset); err != nil {
 				return err
 			}
@@ -190,16 +192,16 @@ func (s Sender) approve(ctx context.Context, w *Swap) error {
 }
 
 func (s Sender) allowance(ctx context.Context, w *Swap) (*big.Int, error) {
-	call := ethereum.CallMsg{To: &w.Approval.To, Data: pack("allowance", w.From, w.Main.To)}
-	answer, err := s.Backend.CallContract(ctx, call, nil)
+	question := slices.Concat(common.FromHex("0xdd62ed3e"), // allowance(address owner, address spender)
+		common.LeftPadBytes(w.From[:], 32), common.LeftPadBytes(w.Main.To[:], 32))
+	answer, err := s.Backend.CallContract(ctx, ethereum.CallMsg{To: &w.Approval.To, Data: question}, nil)
 	if err != nil {
 		return nil, unavailable("asking for the allowance", err)
 	}
-	var allowance *big.Int
-	if err := erc20.UnpackIntoInterface(&allowance, "allowance", answer); err != nil {
-		return nil, failure(WouldFail, "asking for the allowance: %w", err)
+	if len(answer) != 32 {
+		return nil, failure(WouldFail, "asking for the allowance: the token answers %d bytes, want 32", len(answer))
 	}
-	return allowance, nil
+	return new(big.Int).SetBytes(answer), nil
 }
 
 // send signs a call, stores it as the next step, and takes it into a block.

@@ -12,35 +12,12 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum"
-	"github.com/ethereum/go-ethereum/accounts/abi"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/v3/client"
 )
-
-// erc20 is what is asked of a token.
-var erc20 = parseABI(`[
- {"type":"function","name":"approve","inputs":[{"type":"address","name":"spender"},{"type":"uint256","name":"amount"}]},
- {"type":"function","name":"allowance","stateMutability":"view","inputs":[{"type":"address","name":"owner"},
-  {"type":"address","name":"spender"}],"outputs":[{"type":"uint256","name":""}]}]`)
-
-func parseABI(text string) abi.ABI {
-	parsed, err := abi.JSON(strings.NewReader(text))
-	if err != nil {
-		panic("the interface of a token: " + err.Error())
-	}
-	return parsed
-}
-
-func pack(method string, args ...any) []byte {
-	data, err := erc20.Pack(method, args...)
-	if err != nil {
-		panic("encoding " + method + ": " + err.Error())
-	}
-	return data
-}
 
 // sign makes a transaction of a call. It pays up to twice the present base fee, and has a quarter more gas than it
 // seems to need.

@@ -64,6 +64,7 @@ type Gateway struct {
 	Parts
 	current     *web.Module
 	legacyHosts map[string]bool
+	routes      map[mountPoint]mounted
 }
 
 func New(cfg Config, parts Parts) *Gateway {
@@ -113,15 +114,10 @@ func hostName(host string) string {
 // it. For other paths it is the current version.
 func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
 	revision := g.revision(r)
-	named := func(route web.Route) bool { return route.Revision == revision && route.Path == r.URL.Path }
-	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
-	if revision != "" {
-		for i := range g.Modules {
-			if slices.ContainsFunc(g.Modules[i].Routes, named) {
-				return &g.Modules[i], true
-			}
-		}
+	if route := g.routes[mountPoint{r.URL.Path, revision}]; revision != "" && route.module != nil {
+		return route.module, true
 	}
+	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
 	for i := range g.Modules {
 		if slices.ContainsFunc(g.Modules[i].Prefixes, begins) {
 			return &g.Modules[i], true

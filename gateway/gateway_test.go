@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -28,6 +29,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -46,11 +48,13 @@ const (
 	unregistered = "0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb"
 )
 
-// overheard notes what the core answered last, and until when it was asked to.
+// overheard notes what the core answered last, until when it was asked to, and on behalf of
+// which network.
 type overheard struct {
 	wire.Quoter
 	quote    atomic.Pointer[quote.Quote]
 	deadline atomic.Pointer[time.Time]
+	network  atomic.Pointer[string]
 }
 
 func (o *overheard) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
@@ -58,8 +62,11 @@ func (o *overheard) Quote(ctx context.Context, req *quote.Request) (*quote.Quote
 	o.quote.Store(q)
 	deadline, _ := ctx.Deadline()
 	o.deadline.Store(&deadline)
+	o.network.Store(networkOf(ctx))
 	return q, err
 }
+
+func networkOf(ctx context.Context) *string { return new(fmt.Sprint(ctx.Value(rpc.CallerNetwork{}))) }
 
 // core is that of the versions which all tests share.
 var core overheard

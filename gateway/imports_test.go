@@ -40,7 +40,6 @@ var layers = map[string][]string{
 	// It checks what the others make, so it shares nothing with them.
 	"v3/client":                {"v3/client/internal/*"},
 	"v3/client/internal/call":  {},
-	"v3/client/internal/exact": {},
 	"v3/client/internal/known": {},
 	"v3/client/send":           {"v3/client", "v3/client/internal/call"},
 
@@ -66,8 +65,8 @@ var layers = map[string][]string{
 	"cmd/devnet/contracts": {},
 	"cmd/devnet/localnet":  {},
 	"cmd/devnet/reference": {"shared/chain", "shared/fee", "cmd/devnet/contracts", "cmd/devnet/localnet"},
-	"cmd/bench":            {"cmd/internal/*", "shared/testkit/referee"},
-	"cmd/soak":             {"cmd/internal/*", "shared/testkit/node", "shared/testkit/postgres", "shared/testkit/referee", "v3/client"},
+	"cmd/bench":            {"cmd/internal/*", "shared/testkit/node", "shared/testkit/referee"},
+	"cmd/soak":             {"cmd/internal/*", "shared/testkit/node", "shared/testkit/postgres", "shared/testkit/referee"},
 	"cmd/generate":         {"shared/chain", "shared/fee", "shared/testkit/referee"},
 	"cmd/quote":            {"shared/chain", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
 

@@ -15,6 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
@@ -74,7 +75,7 @@ var (
 // observe gives a request its ID and, once it is answered, reports its Event.
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := &state{start: time.Now()}
+		s := &state{start: time.Now(), query: queryOf(r)}
 		s.event.RequestID = newRequestID()
 		// A cached rehearsal would reach other clients.
 		s.response = recorder{ResponseWriter: w, noStore: lifecycle.Rehearsing(r)}
@@ -82,11 +83,22 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		h["X-Request-Id"] = []string{s.event.RequestID}
 		h["Cache-Control"] = noStore
 		h["Vary"] = varies
-		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, s))
+		ctx := wire.WithQuery(r.Context(), s.query)
+		r = r.WithContext(context.WithValue(ctx, stateKey{}, s))
 		next.ServeHTTP(&s.response, r)
 		safego.Do(g.Log, "the report of a request", func() { g.report(s, r) })
 	})
 }
+
+// queryOf parses the query, unless the URL is too long, which is refused later.
+func queryOf(r *http.Request) *wire.Query {
+	if tooLong(r) {
+		return wire.ParseQuery("")
+	}
+	return wire.ParseQuery(r.URL.RawQuery)
+}
+
+func tooLong(r *http.Request) bool { return len(r.RequestURI) > maxURL }
 
 // report completes the Event of an answered request and hands it to the observers.
 func (g *Gateway) report(s *state, r *http.Request) {
@@ -97,7 +109,7 @@ func (g *Gateway) report(s *state, r *http.Request) {
 	e.Method = boundedMethod(r.Method)
 	e.Status = s.response.status
 	if s.quoted != nil && e.Version != g.Current {
-		e.Finding = g.compare(s.quoted, r.WithContext(wire.WithQuery(r.Context(), s.query)))
+		e.Finding = g.compare(s.quoted, r)
 	}
 	for _, o := range g.Observers {
 		o.Observe(e)
@@ -124,21 +136,35 @@ func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
 }
 
 // recordingQuoter is a Quoter that records the quote in the state of the request. A quote
-// that reads an account has a deadline. One for every quote would cost a tenth of it.
+// that may ask nodes has the network of its caller, and one that reads an account has a
+// deadline. One for every quote would cost a tenth of it.
 type recordingQuoter struct{ wire.Quoter }
 
 func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
+	s, observed := ctx.Value(stateKey{}).(*state)
+	if !observed {
+		return q.Quoter.Quote(ctx, req)
+	}
+	if req.From != nil || req.Integrator != (integrator.ID{}) {
+		ctx = s.onBehalf(ctx)
+	}
 	if req.From != nil {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 	}
 	quoted, err := q.Quoter.Quote(ctx, req)
-	if s, ok := ctx.Value(stateKey{}).(*state); ok && err == nil {
+	if err == nil {
 		s.quoted = req
 		s.event.Pair = quoted.Pair
 	}
 	return quoted, err
+}
+
+// onBehalf is a context for questions to nodes, which are shared fairly among the
+// networks of the callers.
+func (s *state) onBehalf(ctx context.Context) context.Context {
+	return context.WithValue(ctx, rpc.CallerNetwork{}, s.event.Caller.Network())
 }
 
 // newRequestID makes a random ID. It reveals nothing about other requests.
@@ -209,18 +235,11 @@ func allowOrigins() func(http.Handler) http.Handler {
 func (g *Gateway) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := stateOf(r)
-		raw := r.URL.RawQuery
-		if tooLong(r) {
-			raw = "" // it will be refused
-		}
-		s.query = wire.ParseQuery(raw)
 		integrator, _ := s.query.Integrator() // an invalid one counts as none here; the version refuses it
 		who := &s.event.Caller
 		*who = caller.From(r, g.Proxies.Address(r), integrator)
 		s.unknownKey = !g.Clients.Recognise(who, r.Header)
-		ctx := wire.WithQuery(r.Context(), s.query)
-		ctx = context.WithValue(ctx, rpc.CallerNetwork{}, who.Network())
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r)
 	})
 }
 
@@ -228,7 +247,7 @@ func (g *Gateway) identify(next http.Handler) http.Handler {
 func (g *Gateway) limitAll(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := stateOf(r)
-		if refused := g.Limiter.AdmitRequest(r, payer(&s.event.Caller)); refused != nil {
+		if refused := g.Limiter.AdmitRequest(payer(&s.event.Caller)); refused != nil {
 			if m, owned := g.module(r); owned {
 				g.attribute(s, r, m.Name, web.Route{})
 			}
@@ -238,8 +257,6 @@ func (g *Gateway) limitAll(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	})
 }
-
-func tooLong(r *http.Request) bool { return len(r.RequestURI) > maxURL }
 
 // boundURL refuses a URL that is too long before any route reads it.
 func (g *Gateway) boundURL(next http.Handler) http.Handler {

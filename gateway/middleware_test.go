@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -28,6 +26,7 @@ func broken() web.Module {
 	return web.Module{
 		Name: "broken", Prefixes: []string{"/broken/"}, MapFault: wire.MapFault,
 		Routes: []web.Route{
+			{Path: "/v3/swap/quote", Revision: "broken"},
 			{Path: "/broken/panic", Handle: func(http.ResponseWriter, *http.Request) error { panic("secret of the stack") }},
 			{Path: "/broken/foreign", Handle: func(http.ResponseWriter, *http.Request) error { return errors.New("dial tcp: secret") }},
 			{Path: "/broken/late", Handle: func(w http.ResponseWriter, _ *http.Request) error {
@@ -67,7 +66,9 @@ func TestEveryAnswerHasOneEvent(t *testing.T) {
 		{"GET", "/versions/mine", "", 401, "", "", fault.UnknownKey},
 		{"GET", "/nothing", "", 404, "", "", fault.NotFound},
 		{"GET", "/v1/nothing", "", 404, "v1", "", fault.NotFound},
+		{"GET", "/v3/swap%2fquote" + goodQuote, "", 404, "v3", "", fault.NotFound},
 		{"POST", "/v3/swap/quote", "", 405, "v3", "", fault.MethodNotAllowed},
+		{"POST", "/v3/swap/quote", "API-Revision: broken", 405, "broken", "", fault.MethodNotAllowed},
 		{"OPTIONS", "/v3/swap/quote", "", 204, "", "", ""},
 		{"OPTIONS", "/v3/swap/quote", "Access-Control-Request-Method: GET", 200, "", "", ""},
 		{"GET", "/v0/quote", "", 410, "v0", "", fault.VersionRetired},
@@ -307,20 +308,29 @@ func TestOddRequestsOverARealConnection(t *testing.T) {
 // TestCallersHaveANetwork: what asks the nodes for a request knows the network that it
 // comes from, an IPv4 /24 or an IPv6 /48, and nothing else of its caller.
 func TestCallersHaveANetwork(t *testing.T) {
-	var got any
-	gw := one(t, setup{}, func(_ http.ResponseWriter, r *http.Request) error {
-		got = r.Context().Value(rpc.CallerNetwork{})
-		return nil
+	module := current()
+	module.Routes = append(module.Routes, web.Route{
+		Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+			core.network.Store(networkOf(r.Context()))
+			return nil
+		},
 	})
+	gw := mount(t, setup{modules: []web.Module{module}})
 	for addr, want := range map[string]string{
 		"203.0.113.9:1": "203.0.113.0/24", "[2001:db8:1:2::3]:1": "2001:db8:1::/48",
 		"[::ffff:203.0.113.9]:1": "203.0.113.0/24", "@": "invalid Prefix",
 	} {
-		r := newRequest(http.MethodGet, "/v3/test")
-		r.RemoteAddr = addr
-		send(gw, r)
-		if fmt.Sprint(got) != want {
-			t.Errorf("%s: got %v, want %s", addr, got, want)
+		for _, target := range []string{
+			"/v3/test", quotePath(module) + goodQuote + "&integratorId=" + partner,
+			quotePath(module) + goodQuote + "&include=details&from=" + somebody,
+		} {
+			core.network.Store(new("nothing"))
+			r := newRequest(http.MethodGet, target)
+			r.RemoteAddr = addr
+			send(gw, r)
+			if got := *core.network.Load(); got != want {
+				t.Errorf("%s of %s: got %s, want %s", target, addr, got, want)
+			}
 		}
 	}
 }

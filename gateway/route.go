@@ -19,59 +19,53 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
+// mountPoint is where a route is mounted. A route without a revision also answers those
+// who name a revision that the path does not have.
+type mountPoint struct{ path, revision string }
+
+// mounted is a route of a version, or one that belongs to none.
+type mounted struct {
+	module *web.Module // nil for none
+	handle http.HandlerFunc
+}
+
 // mount adds the routes of all modules. All paths are exact, and all are for GET and
 // HEAD.
 func (g *Gateway) mount(router chi.Router) {
-	paths := g.paths()
-	for _, f := range g.RetiredVersions {
-		gone := g.retiredVersion(f)
-		for _, prefix := range f.Prefixes {
-			router.Handle(prefix+"*", gone)
-		}
-		if shared := paths[f.Successor]; shared != nil && f.Revision != "" {
-			shared[f.Revision] = gone
+	g.routes = map[mountPoint]mounted{
+		{"/versions", ""}:      {handle: g.versions},
+		{"/versions/mine", ""}: {handle: g.ownUsage},
+	}
+	for i := range g.Modules {
+		m := &g.Modules[i]
+		for _, route := range m.Routes {
+			g.routes[mountPoint{route.Path, route.Revision}] = mounted{m, g.serve(m, route)}
 		}
 	}
-	for path, revisions := range paths {
-		handler := g.byRevision(revisions)
-		router.Get(path, handler)
-		router.Head(path, handler)
+	for _, retired := range g.RetiredVersions {
+		gone := g.retiredVersion(retired)
+		for _, prefix := range retired.Prefixes {
+			router.Handle(prefix+"*", gone)
+		}
+		if retired.Revision != "" {
+			g.routes[mountPoint{retired.Successor, retired.Revision}] = mounted{handle: gone}
+		}
+	}
+	for at := range g.routes {
+		router.Get(at.path, g.byRevision)
+		router.Head(at.path, g.byRevision)
 	}
 	router.NotFound(g.notFound)
 	router.MethodNotAllowed(g.methodNotAllowed)
 }
 
-// paths are the handlers of all routes, by path and revision.
-func (g *Gateway) paths() map[string]map[string]http.HandlerFunc {
-	paths := map[string]map[string]http.HandlerFunc{
-		"/versions":      {"": g.versions},
-		"/versions/mine": {"": g.ownUsage},
+// byRevision hands a request to the revision that it names.
+func (g *Gateway) byRevision(w http.ResponseWriter, r *http.Request) {
+	route, found := g.routes[mountPoint{r.URL.Path, g.revision(r)}]
+	if !found {
+		route = g.routes[mountPoint{r.URL.Path, ""}]
 	}
-	for i := range g.Modules {
-		m := &g.Modules[i]
-		for _, route := range m.Routes {
-			if paths[route.Path] == nil {
-				paths[route.Path] = map[string]http.HandlerFunc{}
-			}
-			paths[route.Path][route.Revision] = g.serve(m, route)
-		}
-	}
-	return paths
-}
-
-// byRevision is the handler of a path: that of the revision which a request names, or
-// the one without a revision.
-func (g *Gateway) byRevision(revisions map[string]http.HandlerFunc) http.HandlerFunc {
-	if len(revisions) == 1 {
-		return revisions[""]
-	}
-	return func(w http.ResponseWriter, r *http.Request) {
-		named, known := revisions[g.revision(r)]
-		if !known {
-			named = revisions[""]
-		}
-		named(w, r)
-	}
+	route.handle(w, r)
 }
 
 func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {
@@ -97,10 +91,9 @@ func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
 
 // retiredVersion answers for a version that is gone, in the format of the current one.
 func (g *Gateway) retiredVersion(f RetiredVersion) http.HandlerFunc {
-	link := []string{`<` + f.Successor + `>; rel="successor-version"`}
 	return func(w http.ResponseWriter, r *http.Request) {
 		g.attribute(stateOf(r), r, f.Name, web.Route{})
-		w.Header()["Link"] = link
+		w.Header().Set("Link", `<`+f.Successor+`>; rel="successor-version"`)
 		e := fault.New(fault.VersionRetired, "%s was retired; use %s instead", f.Name, f.Successor)
 		e.Successor = f.Successor
 		g.fail(w, r, e)
@@ -145,7 +138,7 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
 			return
 		}
 		if route.ReadsNodes {
-			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
+			ctx, cancel := context.WithTimeout(s.onBehalf(r.Context()), requestTimeout)
 			defer cancel()
 			r = r.WithContext(status.WithLimit(ctx, func() *fault.Error {
 				return g.Limiter.AdmitRead(w.Header(), payer(&s.event.Caller))

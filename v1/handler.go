@@ -15,13 +15,9 @@ import (
 var contract []byte
 
 func Module(service api.Service) web.Module {
-	decode := wire.For(service.Deployment, decodeQuote)
 	quotes := wire.Quotes{
-		Quoter: service.Engine,
-		Params: wire.Params,
-		Decode: decode,
-		Warn:   warnOfZero,
-		Map:    mapQuote,
+		Deployment: service.Deployment, Quoter: service.Engine, Params: wire.Params,
+		Read: decodeQuote, Warn: warnOfZero, Map: mapQuote,
 	}
 	return web.Module{
 		Name:     "v1",
@@ -31,7 +27,7 @@ func Module(service api.Service) web.Module {
 			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
 			api.Contract("v1", contract),
 		},
-		Decode:   wire.Decoder(decode),
+		Decode:   quotes.Decode,
 		MapFault: mapFault,
 		Next:     "v3",
 		Moves: []string{

@@ -23,8 +23,9 @@ var contract []byte
 var clientFiles embed.FS
 
 func Module(service api.Service) web.Module {
-	decode := wire.For(service.Deployment, decodeQuote)
-	quotes := wire.Quotes{Quoter: service.Engine, Params: params, Decode: decode, Map: mapQuote}
+	quotes := wire.Quotes{
+		Deployment: service.Deployment, Quoter: service.Engine, Params: params, Read: decodeQuote, Map: mapQuote,
+	}
 	return web.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
@@ -33,7 +34,7 @@ func Module(service api.Service) web.Module {
 			service.Routes("v3"),
 			clientRoutes(),
 		),
-		Decode:   wire.Decoder(decode),
+		Decode:   quotes.Decode,
 		MapFault: wire.MapFault,
 	}
 }

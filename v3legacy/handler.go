@@ -15,8 +15,9 @@ import (
 var contract []byte
 
 func Module(service api.Service) web.Module {
-	decode := wire.For(service.Deployment, decodeQuote)
-	quotes := wire.Quotes{Quoter: service.Engine, Params: wire.Params, Decode: decode, Map: mapQuote}
+	quotes := wire.Quotes{
+		Deployment: service.Deployment, Quoter: service.Engine, Params: wire.Params, Read: decodeQuote, Map: mapQuote,
+	}
 	return web.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
@@ -26,7 +27,7 @@ func Module(service api.Service) web.Module {
 			{Path: "/v3legacy/app/routers", Handle: service.Routers()},
 			api.Contract("v3legacy", contract),
 		},
-		Decode:   wire.Decoder(decode),
+		Decode:   quotes.Decode,
 		MapFault: wire.MapFault,
 		Next:     "v3",
 		Moves: []string{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -20,12 +21,10 @@ type server struct {
 // row is a server that so many clients ask a mix, and what each round of that came to.
 type row struct {
 	*server
-	name       string // of the server
-	mix        string
-	exchanges  []exchange
-	clients    int
-	mayReorder bool // its answers may have the fields of an object in another order
-	background bool // what the server does between its turns counts too, such as writes to its database
+	name      string // of the server
+	mix       string
+	exchanges []exchange
+	clients   int
 
 	samples []sample
 	peak    float64 // MiB of memory
@@ -42,12 +41,11 @@ func (s sample) micros() float64 { return float64(s.cpu.Microseconds()) / float6
 
 func (s sample) perSecond() float64 { return float64(len(s.latencies)) / s.elapsed.Seconds() }
 
-func (s sample) p50() time.Duration { return s.percentile(50) }
-func (s sample) p99() time.Duration { return s.percentile(99) }
-
-// percentile is the latency that so many of a hundred answers keep.
-func (s sample) percentile(percent int) time.Duration {
-	return slices.Sorted(slices.Values(s.latencies))[len(s.latencies)*percent/100].Round(10 * time.Microsecond)
+// percentile gives the latency that so many of a hundred answers keep.
+func percentile(percent int) func(sample) time.Duration {
+	return func(s sample) time.Duration {
+		return slices.Sorted(slices.Values(s.latencies))[len(s.latencies)*percent/100].Round(10 * time.Microsecond)
+	}
 }
 
 // callers is how many connections a load comes over.
@@ -57,8 +55,9 @@ const callers = 16
 const turns = 10
 
 // measure loads the rows in turn, round by round, so that what disturbs the machine for a while disturbs them all. The
-// first round only warms up.
-func measure(ctx context.Context, rows []*row, rounds int, length time.Duration) error {
+// first round only warms up. With background, what a server does between its turns counts too, such as writes to its
+// database.
+func measure(ctx context.Context, rows []*row, rounds int, length time.Duration, background bool) error {
 	for round := range rounds + 1 {
 		progress("round %d of %d", round, rounds)
 		for _, r := range rows {
@@ -66,7 +65,7 @@ func measure(ctx context.Context, rows []*row, rounds int, length time.Duration)
 		}
 		for n := range turns * len(rows) {
 			r := rows[(n+n/len(rows))%len(rows)] // another one begins each time
-			if err := r.load(ctx, length/turns); err != nil {
+			if err := r.load(ctx, length/turns, background); err != nil {
 				return fmt.Errorf("%s, %s, %d clients: %w", r.mix, r.name, r.clients, err)
 			}
 		}
@@ -83,12 +82,12 @@ func measure(ctx context.Context, rows []*row, rounds int, length time.Duration)
 }
 
 // load loads one row, and adds what that came to to its last sample.
-func (r *row) load(ctx context.Context, length time.Duration) error {
+func (r *row) load(ctx context.Context, length time.Duration, background bool) error {
 	before, err := r.CPU()
 	if err != nil {
 		return err
 	}
-	if r.background && r.booked > 0 {
+	if background {
 		before = r.booked
 	}
 	limited, cancel := context.WithTimeout(ctx, length)
@@ -96,10 +95,8 @@ func (r *row) load(ctx context.Context, length time.Duration) error {
 	first := r.asked
 	start := time.Now()
 	latencies, err := load.Run(limited, r.Addr, callers, 0, func(n int) load.Request { return r.request(first + n) })
-	if err == nil {
-		err = ctx.Err()
-	}
-	if err != nil {
+	elapsed := time.Since(start)
+	if err := cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
 	if r.booked, err = r.CPU(); err != nil {
@@ -108,7 +105,7 @@ func (r *row) load(ctx context.Context, length time.Duration) error {
 	r.asked += len(latencies)
 	s := &r.samples[len(r.samples)-1]
 	s.cpu += r.booked - before
-	s.elapsed += time.Since(start)
+	s.elapsed += elapsed
 	s.latencies = append(s.latencies, latencies...)
 	return nil
 }
@@ -116,9 +113,7 @@ func (r *row) load(ctx context.Context, length time.Duration) error {
 // request is number n of all that the server gets.
 func (r *row) request(n int) load.Request {
 	e := &r.exchanges[n%len(r.exchanges)]
-	return load.Request{Target: e.target, Client: r.client(n), Judge: func(a load.Answer, err error) error {
-		return e.judge(a, err, r.mayReorder)
-	}}
+	return load.Request{Target: e.target, Client: r.client(n), Judge: e.judge}
 }
 
 // client is who makes request n. Few clients are replaced before they reach their rate limit.

@@ -87,7 +87,7 @@ func printRows(w io.Writer, rows []*row) {
 		fmt.Fprintf(w, "| %s | %s | %d | **%.1f** (%.1f–%.1f) | %.2f | %.0f | %s | %s | %.1f MiB | %d |\n",
 			r.mix, r.name, r.clients, micros[len(micros)/2], micros[0], micros[len(micros)-1],
 			ratio(r.samples, find(rows, r.mix, theBare, many)), median(r.samples, sample.perSecond),
-			median(r.samples, sample.p50), median(r.samples, sample.p99), r.peak, checked)
+			median(r.samples, percentile(50)), median(r.samples, percentile(99)), r.peak, checked)
 	}
 	fmt.Fprintln(w)
 }

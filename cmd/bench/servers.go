@@ -13,10 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	testnode "github.com/quotegate/quotegate/shared/testkit/node"
 )
 
 const (
@@ -47,20 +51,24 @@ type fleet struct {
 	options
 	ctx     context.Context // of the measurement
 	mixes   map[string][]exchange
-	dir     string // of their databases
+	dir     string // of the gateway and the databases
 	node    *httptest.Server
 	running []*child.Server
 	err     error
 }
 
-func newFleet(ctx context.Context, o options) (*fleet, error) {
-	mixes, err := newMixes(o.root)
-	if err != nil {
-		return nil, err
+// newFleet prepares the servers. The fleet is to be stopped, after an error too.
+func newFleet(ctx context.Context, o options) (f *fleet, err error) {
+	f = &fleet{options: o, ctx: ctx, node: httptest.NewServer(testnode.Answers(answerNode))}
+	if f.mixes, err = newMixes(o.root); err != nil {
+		return f, err
 	}
-	dir, err := os.MkdirTemp("", "bench-")
-	node := httptest.NewServer(http.HandlerFunc(serveNode))
-	return &fleet{options: o, ctx: ctx, mixes: mixes, dir: dir, node: node}, err
+	if f.dir, err = os.MkdirTemp("", "bench-"); err != nil || f.gateway != "" {
+		return f, err
+	}
+	progress("building the gateway")
+	f.gateway, err = child.Build(ctx, f.dir)
+	return f, err
 }
 
 func (f *fleet) stop() {
@@ -93,6 +101,15 @@ func (f *fleet) startGateway(perMinute int, redis string) *server {
 	)}.Start(f.ctx))
 }
 
+// answerNode answers as a node of the hub on which every partner is registered.
+func answerNode(c testnode.Call) any {
+	var call struct{ Data string }
+	if c.Method == "eth_call" && json.Unmarshal(c.Params[0], &call) == nil && len(call.Data) == 2+8+64 {
+		return fmt.Sprintf("0x%s%064x%064x", call.Data[10:], partnerBPS, 1)
+	}
+	return "0x171" // eth_chainId
+}
+
 func (f *fleet) row(name string, s *server, mix string, clients int) *row {
 	return &row{name: name, server: s, mix: mix, exchanges: f.mixes[mix], clients: clients}
 }
@@ -113,16 +130,23 @@ func (f *fleet) mixRows() (rows []*row, err error) {
 	for _, mix := range append(order, pairs) {
 		rows = append(rows, f.row(theGateway, gateway, mix, many), f.bare(mix))
 	}
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		progress("SKIPPED, NOT MEASURED: %s: %v", theShared, child.ErrNoRedis)
-	} else {
+	if has(theShared, "redis-server") {
 		redis := f.add(child.StartRedis(f.ctx, ""))
 		rows = append(rows, f.row(theShared, f.startGateway(usualLimit, "redis://"+redis.Addr), direct, many))
 	}
-	if f.options.fastify && haveNode(theFastify) {
+	if f.fastify && has(theFastify, "npm") {
 		rows = append(rows, f.fastifyRows()...)
 	}
 	return rows, f.err
+}
+
+// has tells whether a program is on this machine, and says what is not measured without it.
+func has(what, program string) bool {
+	_, err := exec.LookPath(program)
+	if err != nil {
+		progress("SKIPPED, NOT MEASURED: %s: %v", what, err)
+	}
+	return err == nil
 }
 
 // crowdRows are gateways, each with another number of clients.
@@ -135,24 +159,18 @@ func (f *fleet) crowdRows() ([]*row, error) {
 		f.row(theGateway, f.startGateway(usualLimit, ""), direct, flood),
 		f.row(theGateway, f.startGateway(usualLimit, ""), v1, many),
 	}
-	for _, r := range rows {
-		r.background = true
-	}
 	return rows, f.err
 }
 
-// bare runs this program again as the bare handler of one mix. It answers all requests like the first.
+// bare runs this program again as the bare handler of one mix, which is asked the first request only.
 func (f *fleet) bare(mix string) *row {
-	answer := f.mixes[mix][0].body
-	r := f.row(theBare, f.add(child.Start(f.ctx, "", nil, func(addr string) *exec.Cmd {
+	s := f.add(child.Start(f.ctx, "", nil, func(addr string) *exec.Cmd {
 		cmd := exec.Command("/proc/self/exe", "-bare", addr)
-		cmd.Stdin = bytes.NewReader(answer)
+		cmd.Stdin = bytes.NewReader(f.mixes[mix][0].body)
 		return cmd
-	})), mix, many)
-	r.exchanges = nil
-	for _, e := range f.mixes[mix] {
-		r.exchanges = append(r.exchanges, exchange{target: e.target, body: answer})
-	}
+	}))
+	r := f.row(theBare, s, mix, many)
+	r.exchanges = r.exchanges[:1]
 	return r
 }
 
@@ -170,42 +188,24 @@ func serveBare(addr string, answer io.Reader) error {
 	}))
 }
 
-// serveNode speaks JSON-RPC as a node of the hub on which every partner is registered.
-func serveNode(w http.ResponseWriter, r *http.Request) {
-	var call struct {
-		ID     json.RawMessage
-		Method string
-		Params []struct{ Data string }
-	}
-	_ = json.NewDecoder(r.Body).Decode(&call) // the second parameter is no object
-	result := "0x171"                         // eth_chainId
-	if call.Method == "eth_call" && len(call.Params[0].Data) == 2+8+64 {
-		result = fmt.Sprintf("0x%s%064x%064x", call.Params[0].Data[10:], partnerBPS, 1)
-	}
-	w.Header().Set("Content-Type", "application/json")
-	fmt.Fprintf(w, `{"jsonrpc":"2.0","id":%s,"result":"%s"}`, call.ID, result)
-}
-
 // fastifyRows are the Fastify service as it is usually written, and tuned.
 func (f *fleet) fastifyRows() (rows []*row) {
-	dir, err := install(f.ctx, f.root, "fastify", "testdata/bench/fastify/.")
+	program, err := install(f.ctx, f.root, "fastify", "testdata/bench/fastify/.")
 	if err != nil {
 		f.err = err
 		return nil
 	}
 	for _, name := range []string{theFastify, theTuned} {
-		tuned := map[string]string{theTuned: "1"}[name]
+		tuned := strconv.FormatBool(name == theTuned)
 		s := f.add(child.Start(f.ctx, "", nil, func(addr string) *exec.Cmd {
 			_, port, _ := net.SplitHostPort(addr) // of a listener
-			cmd := exec.Command("node", "server.mjs",
-				filepath.Join(f.root, "testdata/chains.json"), filepath.Join(f.root, "shared/chain/reference.json"))
-			cmd.Dir = dir
+			cmd := exec.Command("node", program+"/server.mjs", "testdata/chains.json", "shared/chain/reference.json")
+			cmd.Dir = f.root
 			cmd.Env = append(os.Environ(), "NODE_ENV=production", "PORT="+port, "TUNED="+tuned)
 			return cmd
 		}))
 		for _, mix := range []string{direct, burn} {
 			r := f.row(name, s, mix, many)
-			r.mayReorder = true
 			rows = append(rows, r)
 			if f.err == nil { // Node.js compiles what it has run often, which takes longer than the first round
 				_, f.err = load.Run(f.ctx, s.Addr, callers, len(r.exchanges), r.request)
@@ -213,4 +213,52 @@ func (f *fleet) fastifyRows() (rows []*row) {
 		}
 	}
 	return rows
+}
+
+// install copies the files of a Node.js program into a scratch folder, with the packages that it needs. The folder is
+// named as seen from the root.
+func install(ctx context.Context, root, name string, files ...string) (dir string, err error) {
+	progress("installing %s", name)
+	dir = ".scratch/bench/" + name
+	const script = `mkdir -p "$0" && cp -r -t "$0" "$@" && npm install --loglevel=error --prefix "$0"`
+	cmd := exec.CommandContext(ctx, "sh", append([]string{"-c", script, dir}, files...)...)
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("installing %s: %w\n%s", name, err, out)
+	}
+	return dir, nil
+}
+
+// measureEngine has the public RAILGUN engine make shield notes on every core at once, since the gateway, too, is
+// measured on a busy machine. It gives how many it makes in a second of CPU time, 0 where Node.js is missing.
+func measureEngine(ctx context.Context, root string) (notesPerSecond float64, err error) {
+	if !has("the public RAILGUN engine", "npm") {
+		return 0, nil
+	}
+	dir, err := install(ctx, root, "railgun",
+		"testdata/interop/package.json", "testdata/interop/.npmrc", "testdata/bench/railgun.mjs")
+	if err != nil {
+		return 0, err
+	}
+	progress("measuring the public RAILGUN engine")
+	each := make([]struct{ Notes, CPUSeconds float64 }, runtime.NumCPU())
+	var runs errgroup.Group
+	for i := range each {
+		runs.Go(func() error {
+			cmd := exec.CommandContext(ctx, "node", dir+"/railgun.mjs", "9")
+			cmd.Dir = root
+			out, err := cmd.Output()
+			if err != nil {
+				return fmt.Errorf("railgun.mjs: %w", err)
+			}
+			return json.Unmarshal(out, &each[i])
+		})
+	}
+	err = runs.Wait()
+	var notes, seconds float64
+	for _, one := range each {
+		notes += one.Notes
+		seconds += one.CPUSeconds
+	}
+	return notes / seconds, err
 }

@@ -32,13 +32,7 @@ func (w *world) batchAllowances(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := w.newSwap(t, pairOf(t, test.from, "USDC@369"), "100")
 			allowed := parseAmount(t, test.allowed, s.SrcToken)
-			key, err := crypto.GenerateKey()
-			if err != nil {
-				t.Fatal(err)
-			}
-			sender := crypto.PubkeyToAddress(key.PublicKey)
-			w.send(t, s.Src, client.Call{To: sender, Value: big.NewInt(1e18)})
-			w.send(t, s.Src, tokenCall(t, s.SrcToken, "transfer", sender, s.Amount))
+			key := w.newAccount(t, s.SrcToken, s.Amount).Key
 			if allowed.Sign() > 0 {
 				approve := tokenCall(t, s.SrcToken, "approve", w.net.Deployment.Target(s.Pair).Address, allowed)
 				if _, err := w.net.Chain(s.Src).Send(t.Context(), key, approve.To, nil, approve.Data); err != nil {

@@ -34,8 +34,8 @@ func TestMain(m *testing.M) {
 		os.Exit(start(os.Args[1:], gateway))
 	}
 	flag.Parse()
-	// Swaps mostly wait for chains, so more of them run at once than there are cores.
-	if err := flag.Set("test.parallel", "16"); err != nil {
+	// Tests mostly wait for chains, so more of them run at once than there are cores.
+	if err := flag.Set("test.parallel", "32"); err != nil {
 		panic(err)
 	}
 	var err error
@@ -53,6 +53,7 @@ func TestDevnet(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: it builds a gateway and starts every chain; make test-all runs it")
 	}
+	t.Parallel()
 	gateway, err := buildGateway()
 	if err != nil {
 		t.Fatal(err)

@@ -26,7 +26,6 @@ func start(args []string, gateway string) int {
 	return cli.Run("devnet", err, func(ctx context.Context) error { return run(ctx, o, os.Stdout) }, os.Stderr)
 }
 
-// options are what can be chosen.
 type options struct {
 	gateway string // a built gateway; empty to build one
 	listen  string
@@ -35,7 +34,7 @@ type options struct {
 	demo    *swap.Swap // nil for none
 	logs    io.Writer  // of the gateway
 
-	// What may go wrong.
+	// Problems to simulate.
 	settleAfter   time.Duration
 	confirmations uint64
 	failing       chain.ID // 0 for none

@@ -27,17 +27,18 @@ import (
 //go:embed page_wallet.js
 var testWallet []byte
 
-// A pageProxy is the gateway with a test wallet for its page, on one origin: the page finds the wallet, and the wallet
-// the chains. The gateway knows nothing of it.
+// A pageProxy serves the gateway, a test wallet for its page and the chains' JSON-RPC on one origin, as the page's
+// policy demands.
 type pageProxy struct {
 	chains  *reference.Net
+	user    reference.Account // who signs
 	server  *http.Server
 	address string
 }
 
 // servePage puts the proxy in front of a gateway until it is closed. Another port is taken if the wanted one is not
 // free.
-func servePage(wanted, gateway string, chains *reference.Net) (*pageProxy, error) {
+func servePage(wanted, gateway string, chains *reference.Net, user reference.Account) (*pageProxy, error) {
 	target, err := url.Parse(gateway)
 	if err != nil {
 		return nil, err
@@ -50,11 +51,11 @@ func servePage(wanted, gateway string, chains *reference.Net) (*pageProxy, error
 	if err != nil {
 		return nil, err
 	}
-	p := &pageProxy{chains: chains, address: "http://" + listener.Addr().String()}
+	p := &pageProxy{chains: chains, user: user, address: "http://" + listener.Addr().String()}
 	mux := http.NewServeMux()
 	mux.Handle("/", &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
 		r.SetURL(target)
-		if r.In.URL.Path == "/" { // the answer will be changed: it must be readable, and there in full
+		if r.In.URL.Path == "/" { // addWallet changes the response, so that it must be complete and not compressed
 			r.Out.Header.Set("Accept-Encoding", "identity")
 			r.Out.Header.Del("If-None-Match")
 		}
@@ -89,7 +90,7 @@ func addWallet(res *http.Response) error {
 	return nil
 }
 
-// rpc answers what a wallet asks a chain. It signs as the user; all else goes to the chain.
+// rpc is the JSON-RPC of a wallet: it signs transactions as the user, and passes all else on to the chain.
 func (p *pageProxy) rpc(w http.ResponseWriter, r *http.Request) {
 	id, err := chain.ParseID(r.PathValue("chain"))
 	if err != nil || id.Private() {
@@ -143,13 +144,13 @@ func (p *pageProxy) sign(ctx context.Context, id chain.ID, params json.RawMessag
 		return common.Hash{}, err
 	}
 	tx := one[0]
-	if tx.From != reference.User.Address {
+	if tx.From != p.user.Address {
 		return common.Hash{}, fmt.Errorf("this wallet has no key of %s", tx.From)
 	}
 	if tx.ChainID != nil && tx.ChainID.ToInt().Cmp(new(big.Int).SetUint64(uint64(id))) != 0 {
 		return common.Hash{}, fmt.Errorf("the transaction is for chain %s, and this is %s", tx.ChainID.ToInt(), id)
 	}
-	receipt, err := p.chains.Chain(id).Send(ctx, reference.User.Key, tx.To, (*big.Int)(tx.Value), tx.Data)
+	receipt, err := p.chains.Chain(id).Send(ctx, p.user.Key, tx.To, (*big.Int)(tx.Value), tx.Data)
 	if err != nil {
 		return common.Hash{}, err
 	}

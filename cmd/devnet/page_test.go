@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -18,16 +19,26 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
-// wallet swaps with the test wallet in a browser, then runs the snippets of the page and of the documentation.
+// wallet swaps with the test wallet in a browser, and runs the snippets of the page and of the documentation.
 func (w *world) wallet(t *testing.T) {
-	paid := make(chan reference.Report, 1000)
-	stopped, err := w.net.Operate(t.Context(), func(r reference.Report) { paid <- r })
+	stopped, err := w.net.Operate(t.Context(), func(r reference.Report) {
+		if r.Err != nil {
+			t.Errorf("the operator did not settle %s on chain %s: %v", r.Tx, r.Network, r.Err)
+		}
+		w.report(r.Tx) <- r
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(stopped)
-	proxy := startPage(t, w.url, w.net)
+	proxy := startPage(t, w.url, w.net, reference.User)
 	tab := browser.Open(t, proxy.address+"/")
+	w.clickSwaps(t, tab)
+	w.runSnippets(t, slices.Concat(pageSnippets(t, tab, proxy.address, w.newRecipient()), docSnippets(t)))
+}
+
+// clickSwaps swaps on the page, each time in a tab of its own. No two swaps share an allowance, or the page's storage.
+func (w *world) clickSwaps(t *testing.T, first *browser.Page) {
 	for _, test := range []struct {
 		from, to, amount, arrives string
 		followed                  bool // until the page says that it is complete
@@ -40,30 +51,28 @@ func (w *world) wallet(t *testing.T) {
 		{"DAI@56", "USDC@69696969", "100", "99500000", false},
 	} {
 		t.Run("page, "+test.from+" to "+test.to, func(t *testing.T) {
+			t.Parallel()
+			address := startPage(t, w.url, w.net, reference.User).address
+			tab := first.Tab(t, address+"/")
 			s := w.newSwap(t, pairOf(t, test.from, test.to), test.amount)
 			until := "#swap=0x"
 			if test.followed {
 				until = "Complete"
 			}
-			hash := clickThrough(t, tab, proxy.address, s, test.amount, until)
-			payout := wantPayout(t, paid, hash)
+			hash := clickThrough(t, tab, s, test.amount, until)
+			payout := w.wantPayout(t, hash)
 			equal(t, "what the operator paid", payout.Settlement.Amount, test.arrives)
 			if !s.Dst.Private() {
 				w.wantBalance(t, s.DstToken, s.Recipient, test.arrives)
 			}
 		})
 	}
-	t.Run("snippets", func(t *testing.T) {
-		address := proxy.address + "/developers?recipient=" + w.newRecipient().Hex()
-		run := snippetRun{w.url, proxy.address, paid}
-		run.all(t, pageSnippets(t, tab, address))
-	})
 }
 
-// startPage serves the page with the test wallet until the test ends.
-func startPage(t *testing.T, gateway string, chains *reference.Net) *pageProxy {
+// startPage serves the page with a wallet of an account until the test ends.
+func startPage(t *testing.T, gateway string, chains *reference.Net, user reference.Account) *pageProxy {
 	t.Helper()
-	proxy, err := servePage("", gateway, chains)
+	proxy, err := servePage("", gateway, chains, user)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,31 +84,31 @@ func startPage(t *testing.T, gateway string, chains *reference.Net) *pageProxy {
 	return proxy
 }
 
+// report is where the operator's report on a transaction arrives.
+func (w *world) report(tx common.Hash) chan reference.Report {
+	c, _ := w.reports.LoadOrStore(tx, make(chan reference.Report, 1))
+	return c.(chan reference.Report)
+}
+
 // wantPayout waits until the operator has paid the swap of a transaction.
-func wantPayout(t *testing.T, paid <-chan reference.Report, tx common.Hash) *reference.Payout {
+func (w *world) wantPayout(t *testing.T, tx common.Hash) *reference.Payout {
 	t.Helper()
-	late := time.After(2 * time.Minute)
-	for {
-		select {
-		case report := <-paid:
-			if report.Err != nil {
-				t.Fatal(report.Err)
-			}
-			if report.Tx == tx {
-				return report.Payout
-			}
-		case <-late:
-			t.Fatalf("the operator has not paid %s", tx)
+	select {
+	case report := <-w.report(tx):
+		if report.Err != nil {
+			t.Fatal(report.Err)
 		}
+		return report.Payout
+	case <-time.After(patience):
+		t.Fatalf("the operator has not paid %s", tx)
+		return nil
 	}
 }
 
 // clickThrough fills in the form, asks, sends, waits until the page says something, and gives the hash of the swap.
-func clickThrough(
-	t *testing.T, tab *browser.Page, address string, s swap.Swap, amount, until string,
-) common.Hash {
+func clickThrough(t *testing.T, tab *browser.Page, s swap.Swap, amount, until string) common.Hash {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(tab.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(tab.Context(), patience)
 	defer cancel()
 	do := func(steps ...chromedp.Action[chromedp.Void]) {
 		t.Helper()
@@ -108,7 +117,6 @@ func clickThrough(
 			t.Fatalf("%v; the page says:\n%s", err, said)
 		}
 	}
-	do(chromedp.Navigate(address + "/"))
 	for _, choice := range []struct{ id, value string }{
 		{"from-chain", s.Src.String()},
 		{"from-token", s.SrcToken.Symbol},
@@ -150,18 +158,20 @@ func clickThrough(
 }
 
 // pageSnippets are those that the page for developers shows, of a token and of a coin.
-func pageSnippets(t *testing.T, tab *browser.Page, address string) (all []snippet) {
+func pageSnippets(t *testing.T, tab *browser.Page, page string, recipient common.Address) (all []snippet) {
 	t.Helper()
 	const printed = `(async () => {
 		while (!document.getElementById('snippet-%[1]s')) await new Promise((done) => setTimeout(done, 20));
 		return document.getElementById('snippet-%[1]s').textContent;
 	})()`
-	for _, of := range []struct{ query, name string }{
-		{"&from=USDC@1&to=USDC@369&amount=100", "client"},
-		{"&from=USDC@1&to=USDC@369&amount=100", "viem"},
-		{"&from=ETH@4663&to=WETH@369&amount=0.5", "viem"},
+	for _, of := range []struct{ name, from, to, amount string }{
+		{"client", "USDC@1", "USDC@369", "100"},
+		{"viem", "USDC@1", "USDC@369", "100"},
+		{"viem", "ETH@4663", "WETH@369", "0.5"},
 	} {
-		if err := chromedp.Do(tab.Context(), chromedp.Navigate(address+of.query)); err != nil {
+		address := fmt.Sprintf("%s/developers?recipient=%s&from=%s&to=%s&amount=%s",
+			page, recipient, of.from, of.to, of.amount)
+		if err := chromedp.Do(tab.Context(), chromedp.Navigate(address)); err != nil {
 			t.Fatal(err)
 		}
 		script := chromedp.Evaluate[string](fmt.Sprintf(printed, of.name), chromedp.EvalAwaitPromise)
@@ -169,7 +179,7 @@ func pageSnippets(t *testing.T, tab *browser.Page, address string) (all []snippe
 		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, snippet{"page, " + of.name, source})
+		all = append(all, snippet{"page, " + of.name, source, pairOf(t, of.from, of.to).SrcToken})
 	}
 	return all
 }
@@ -181,7 +191,7 @@ func TestPageProxy(t *testing.T) {
 		fmt.Fprintf(w, "<head></head>%s", r.URL.Path)
 	}))
 	defer server.Close()
-	proxy := startPage(t, server.URL, &reference.Net{})
+	proxy := startPage(t, server.URL, &reference.Net{}, reference.User)
 	const script = `<script src="/devnet/wallet.js" defer></script></head>/`
 	user := reference.User.Address.Hex()
 	send := func(params string) string {

@@ -169,20 +169,9 @@ func (w *world) wantNote(t *testing.T, s swap.Swap, receipt *types.Receipt, valu
 	t.Helper()
 	var event struct {
 		TreeNumber, StartPosition *big.Int
-		Commitments               []struct {
-			Npk   [32]byte
-			Token struct {
-				TokenType    uint8
-				TokenAddress common.Address
-				TokenSubID   *big.Int
-			}
-			Value *big.Int
-		}
-		ShieldCiphertext []struct {
-			EncryptedBundle [3][32]byte
-			ShieldKey       [32]byte
-		}
-		Fees []*big.Int
+		Commitments               []contracts.ShieldNote
+		ShieldCiphertext          []contracts.ShieldCiphertext
+		Fees                      []*big.Int
 	}
 	for _, log := range receipt.Logs {
 		if log.Topics[0] == contracts.RailgunABI.Events["Shield"].ID {

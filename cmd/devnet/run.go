@@ -20,7 +20,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// run keeps a devnet up until ctx ends. Whatever it started has ended when it returns. Being stopped is no error.
+// run keeps a devnet up until ctx ends, which is no error. When it returns, everything that it started has ended.
 func run(ctx context.Context, o options, out io.Writer) error {
 	d := &devnet{out: out, reports: make(chan reference.Report, 1000)}
 	err := d.keepUp(ctx, o)
@@ -56,8 +56,8 @@ func (d *devnet) keepUp(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	// Settings that have nothing to do with the chains may be given in the environment. Requests are limited by
-	// default, so that who builds on it meets that here first.
+	// Other settings may be given in the environment. The rate limit is the default, so that integrators meet it here
+	// first.
 	d.gateway, err = child.Gateway{
 		Binary: o.gateway,
 		Listen: o.listen,
@@ -68,7 +68,7 @@ func (d *devnet) keepUp(ctx context.Context, o options) (err error) {
 		return err
 	}
 	d.ends = append(d.ends, d.gateway.Stop)
-	if d.page, err = servePage(o.page, d.gateway.URL(), d.chains); err != nil {
+	if d.page, err = servePage(o.page, d.gateway.URL(), d.chains, reference.User); err != nil {
 		return err
 	}
 	d.ends = append(d.ends, d.page.server.Close)
@@ -90,8 +90,8 @@ func (d *devnet) keepUp(ctx context.Context, o options) (err error) {
 	return err
 }
 
-// gatewayEnv are the settings of a gateway that reads the chains at these addresses, with its deployment file, and has
-// it as hard as is asked for.
+// gatewayEnv writes the gateway's deployment file into dir, and gives the settings of a gateway that reads it, the
+// issuer and the chains.
 func (o options) gatewayEnv(dir, issuer string, node func(chain.ID) string) ([]string, error) {
 	env := []string{"ISSUER_FEE_URL=" + issuer}
 	var file map[string]any
@@ -118,7 +118,7 @@ func (o options) gatewayEnv(dir, issuer string, node func(chain.ID) string) ([]s
 	return append(env, "DEPLOYMENT_FILE="+path), os.WriteFile(path, text, 0o600)
 }
 
-// A devnet is what is up.
+// A devnet is everything that runs.
 type devnet struct {
 	out     io.Writer
 	chains  *reference.Net

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,29 +11,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/cmd/devnet/reference"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/npm"
 	"github.com/quotegate/quotegate/shared/testkit/pages"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
-// A snippet is code as it is printed somewhere.
-type snippet struct{ name, source string }
-
-// A snippetRun is what snippets run against: the gateway, the page with the test wallet, and the operator's reports.
-type snippetRun struct {
-	gateway string
-	page    string
-	paid    <-chan reference.Report
+// A snippet is code as it is printed somewhere. It swaps 100 of a token, or half a coin.
+type snippet struct {
+	name, source string
+	token        chain.Token
 }
 
-// all compiles and runs the snippets of the page and of the documentation, with a wallet on these chains.
-func (r snippetRun) all(t *testing.T, all []snippet) {
+// docSnippets are those of the documentation.
+func docSnippets(t *testing.T) (all []snippet) {
+	t.Helper()
+	usdc := pairOf(t, "USDC@1", "USDC@369").SrcToken
 	for document, least := range map[string]int{"README.md": 1, "docs/integrate.md": 3, "v3/client/npm/README.md": 4} {
 		found, err := pages.Find("../..", document, "ts")
 		if err != nil {
@@ -42,43 +41,43 @@ func (r snippetRun) all(t *testing.T, all []snippet) {
 			t.Errorf("%s has %d snippets", document, len(found))
 		}
 		for i, block := range found {
-			all = append(all, snippet{fmt.Sprintf("%s %d", document, i+1), block.Text})
+			all = append(all, snippet{fmt.Sprintf("%s %d", document, i+1), block.Text, usdc})
 		}
 	}
-	folder := npm.Consumer(t)
-	compileSnippets(t, folder, all)
-	for i, one := range all {
-		t.Run(one.name, func(t *testing.T) { r.one(t, folder, snippetFile(i)+".mjs", one.source) })
-	}
+	return all
 }
 
-func snippetFile(number int) string { return fmt.Sprintf("snippet-%d", number) }
-
-// compileSnippets wants them to compile strictly, all at once, and bundles each for Node: a bundle is read in a tenth
-// of the time of all the modules of a wallet library.
-func compileSnippets(t *testing.T, folder string, all []snippet) {
-	t.Helper()
-	check := []string{
-		"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess",
-		"--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom", "--module", "esnext",
-		"--moduleResolution", "bundler",
-	}
-	bundle := []string{
-		"node_modules/.bin/esbuild", "--bundle", "--platform=node", "--format=esm", "--outdir=.",
-		"--out-extension:.js=.mjs", "--log-level=error",
-	}
+// runSnippets wants all to compile strictly and to do what they say, at the same time: each has a wallet of its own.
+func (w *world) runSnippets(t *testing.T, all []snippet) {
+	folder := npm.Consumer(t)
+	var files []string
 	for i, one := range all {
-		file := snippetFile(i) + ".ts"
+		file := fmt.Sprintf("snippet-%d.ts", i)
 		if err := os.WriteFile(filepath.Join(folder, file), []byte(one.source), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		check = append(check, file)
-		bundle = append(bundle, file)
+		files = append(files, file)
 	}
-	for _, command := range [][]string{check, bundle} {
-		if out, err := npm.Run(t, folder, command...); err != nil {
+	must := func(t *testing.T, command ...string) {
+		t.Helper()
+		if out, err := npm.Run(t, folder, append(command, files...)...); err != nil {
 			t.Fatalf("%s: %v, of %v\n%s", command[0], err, all, out)
 		}
+	}
+	// A bundle is read in a tenth of the time of all the modules of a wallet library.
+	must(t, "node_modules/.bin/esbuild", "--bundle", "--platform=node", "--format=esm", "--outdir=.",
+		"--out-extension:.js=.mjs", "--log-level=error")
+	t.Run("types", func(t *testing.T) {
+		t.Parallel()
+		must(t, "node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes",
+			"--noUncheckedIndexedAccess", "--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom",
+			"--module", "esnext", "--moduleResolution", "bundler")
+	})
+	for i, one := range all {
+		t.Run(one.name, func(t *testing.T) {
+			t.Parallel()
+			w.runSnippet(t, folder, strings.Replace(files[i], ".ts", ".mjs", 1), one)
+		})
 	}
 }
 
@@ -87,31 +86,35 @@ var (
 	settledLine = regexp.MustCompile(`(0x\w{64}) SETTLED`)
 )
 
-// one wants a snippet to do what it says, and to send nothing with a wallet on another chain.
-func (r snippetRun) one(t *testing.T, folder, file, source string) {
+// runSnippet wants a snippet to do what it says, and to send nothing with a wallet on another chain.
+func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
 	wallet, err := filepath.Abs("../../testdata/client/wallet.mjs")
 	if err != nil {
 		t.Fatal(err)
 	}
+	account := w.newAccount(t, s.token, parseAmount(t, "100", s.token))
+	// The wallet starts on chain 56, where it could pay too.
+	w.send(t, 56, client.Call{To: account.Address, Value: big.NewInt(1e18)})
+	proxy := startPage(t, w.url, w.net, account)
 	run := func(more ...string) (string, error) {
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "node", "--import", wallet, file)
 		cmd.Dir = folder
 		cmd.Env = slices.Concat(os.Environ(), more, []string{
-			"GATEWAY=" + r.gateway,
-			"DEVNET=" + r.page,
-			"ACCOUNT=" + reference.User.Address.Hex(),
-			"PRIVATE_KEY=" + hexutil.Encode(crypto.FromECDSA(reference.User.Key)),
+			"GATEWAY=" + w.url,
+			"DEVNET=" + proxy.address,
+			"ACCOUNT=" + account.Address.Hex(),
+			"PRIVATE_KEY=" + hexutil.Encode(crypto.FromECDSA(account.Key)),
 		})
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
 	hash := sentLine
 	switch {
-	case strings.Contains(source, "privateKeyToAccount"):
+	case strings.Contains(s.source, "privateKeyToAccount"):
 		hash = settledLine // it has no wallet that says what is sent
-	case strings.Contains(source, "ethereum"):
+	case strings.Contains(s.source, "ethereum"):
 		if out, err := run("STUBBORN=1"); err == nil || sentLine.MatchString(out) {
 			t.Errorf("a wallet on another chain sends: %v\n%s", err, out)
 		}
@@ -127,7 +130,7 @@ func (r snippetRun) one(t *testing.T, folder, file, source string) {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	last := common.HexToHash(sent[len(sent)-1][1])
-	if payout := wantPayout(t, r.paid, last); payout.Settlement.Amount.Sign() <= 0 {
+	if payout := w.wantPayout(t, last); payout.Settlement.Amount.Sign() <= 0 {
 		t.Errorf("the operator paid %s", payout.Settlement.Amount)
 	}
 }

@@ -44,6 +44,9 @@ func (c *connections) Open() int {
 // bound, until ctx ends.
 func (c *connections) watch(ctx context.Context, server *http.Server) {
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
+		if state == http.StateActive || state == http.StateIdle { // with every request
+			return
+		}
 		safego.Do(c.log, "counting connections", func() { c.count(conn, state) }) // net/http does not recover here
 	}
 	const what = "watching the connections"
@@ -57,20 +60,19 @@ func (c *connections) count(conn net.Conn, state http.ConnState) {
 	source := limit.Address(tcp.AddrPort().Addr())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch state {
-	case http.StateNew:
-		c.open++
-		c.from[source]++
-		if c.perAddress > 0 && c.from[source] > c.perAddress {
-			conn.Close() // the server notices when it reads
-			c.warn()
-		}
-	case http.StateClosed, http.StateHijacked:
+	if state != http.StateNew { // it is closed
 		c.open--
 		c.from[source]--
 		if c.from[source] == 0 {
 			delete(c.from, source)
 		}
+		return
+	}
+	c.open++
+	c.from[source]++
+	if c.perAddress > 0 && c.from[source] > c.perAddress {
+		conn.Close() // the server notices when it reads
+		c.warn()
 	}
 }
 

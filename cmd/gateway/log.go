@@ -27,8 +27,9 @@ const (
 type logQueue struct {
 	out     io.Writer
 	direct  *slog.Logger // writes to out, for the line about dropped ones
-	writing sync.Mutex   // one flush at a time
-	told    uint64       // dropped lines that the log has told of; only a flush uses it
+	writing sync.Mutex   // one flush at a time, which alone uses what follows
+	told    uint64       // dropped lines that the log has told of
+	written []byte       // the buffer of the flush before, to be filled again
 
 	mu        sync.Mutex
 	waiting   []byte // whole lines
@@ -80,9 +81,10 @@ func (q *logQueue) flush() {
 	q.mu.Lock()
 	batch := q.waiting
 	lost := q.dropped - q.told
-	q.waiting = nil
+	q.waiting = q.written[:0]
 	q.scheduled = false
 	q.mu.Unlock()
+	q.written = batch
 	if len(batch) == 0 { // Close was quicker
 		return
 	}

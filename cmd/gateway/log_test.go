@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,11 +73,17 @@ func TestLogDropsWhatNobodyReads(t *testing.T) {
 	r := &reader{}
 	q := newQueue(r)
 	r.stalled.Lock()
-	line := []byte(strings.Repeat("x", 1023) + "\n")
 	const lines = 5000 // far more than fit
-	for range lines {
-		if n, err := q.Write(line); n != len(line) || err != nil {
+	for i := range lines {
+		if n, err := fmt.Fprintf(q, "%01023d\n", i); n != 1024 || err != nil {
 			t.Fatalf("got %d and %v", n, err)
+		}
+		if i == 0 {
+			eventually(t, "the first line is being written", func() bool {
+				q.mu.Lock()
+				defer q.mu.Unlock()
+				return len(q.waiting) == 0
+			})
 		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
@@ -88,8 +95,9 @@ func TestLogDropsWhatNobodyReads(t *testing.T) {
 	r.stalled.Unlock()
 	q.Close(t.Context())
 	text := r.String()
-	if got := uint64(strings.Count(text, "x\n")); got != lines-q.Dropped() {
-		t.Errorf("%d lines were written, want %d", got, lines-q.Dropped())
+	written := regexp.MustCompile(`(?m)^\d{1000}\d+$`).FindAllString(text, -1)
+	if got := uint64(len(written)); got != lines-q.Dropped() || !slices.IsSorted(written) || written[0] == written[1] {
+		t.Errorf("%d lines were written, want %d in their order, each once", got, lines-q.Dropped())
 	}
 	told := uint64(0)
 	for _, match := range regexp.MustCompile(`lines=(\d+)`).FindAllStringSubmatch(text, -1) {

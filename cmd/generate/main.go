@@ -44,10 +44,10 @@ func writeParts(root string) error {
 	}
 	var problems []error
 	for _, f := range files {
-		text, outdated, err := f.render()
+		text, err := f.render()
 		if err != nil {
 			problems = append(problems, err)
-		} else if outdated != nil {
+		} else if text != f.text {
 			fmt.Println("writing", f.path)
 			problems = append(problems, os.WriteFile(filepath.Join(root, f.path), []byte(text), 0o644))
 		}

@@ -77,15 +77,3 @@ func describe(err error) (*failure, int) {
 	}
 	return f, exit
 }
-
-// fail tells of an error, and gives the exit code.
-func (o *options) fail(err error) int {
-	o.say("quote: %v", err)
-	f, exit := describe(err)
-	if o.json && !o.printed {
-		if err := o.print(f); err != nil {
-			o.say("quote: %v", err)
-		}
-	}
-	return exit
-}

@@ -9,6 +9,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -38,24 +39,45 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 	}
 	if err := o.parse(args, getenv); err != nil {
 		o.json = slices.Contains(args, "-json") || slices.Contains(args, "--json") // it may stand after the mistake
-		return o.fail(coded{err, usageCode, exitUsage})
+		return o.finish(nil, coded{err, usageCode, exitUsage})
 	}
-	if err := o.run(ctx); err != nil {
-		return o.fail(err)
-	}
-	return 0
+	return o.finish(o.run(ctx))
 }
 
-// run does what was asked for.
-func (o *options) run(ctx context.Context) error {
+// run does what was asked for, and gives what to print as JSON, also after an error.
+func (o *options) run(ctx context.Context) (any, error) {
 	switch {
 	case o.version:
 		_, err := fmt.Fprintln(o.stdout, cli.Version("quote"))
-		return err
+		return nil, err
 	case o.status != "":
 		return o.tellStatus(ctx)
 	case o.pairs:
 		return o.tellPairs(ctx)
 	}
 	return o.quote(ctx)
+}
+
+// finish tells of an error, prints the one JSON object, and gives the exit code.
+func (o *options) finish(value any, err error) int {
+	exit := 0
+	if err != nil {
+		var f *failure
+		f, exit = describe(err)
+		o.say("quote: %v", err)
+		switch r := value.(type) {
+		case nil:
+			value = f
+		case *result:
+			r.failure = f
+		}
+	}
+	if !o.json || value == nil {
+		return exit
+	}
+	if err := json.NewEncoder(o.stdout).Encode(value); err != nil {
+		o.say("quote: %v", err)
+		exit = max(exit, exitRefused)
+	}
+	return exit
 }

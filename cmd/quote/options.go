@@ -24,7 +24,6 @@ import (
 // options are what somebody asked for.
 type options struct {
 	stdout, stderr io.Writer
-	printed        bool // JSON, which is printed once
 
 	// As given.
 	url                         string // of the gateway

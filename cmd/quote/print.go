@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -42,17 +41,6 @@ func (p plain) Write(text []byte) (int, error) {
 func (o *options) say(format string, args ...any) { fmt.Fprintf(o.stderr, format+"\n", args...) }
 
 func (o *options) sayIndented(what string) { o.say("  %s", what) }
-
-// print writes a value as JSON. Only one is ever written.
-func (o *options) print(value any) error {
-	o.printed = true
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(o.stdout, "%s\n", text)
-	return err
-}
 
 // name is what people and machines call a chain.
 func name(id chain.ID) string { return fmt.Sprintf("%s (%s)", id.Name(), id) }
@@ -187,13 +175,13 @@ func showStatus(w io.Writer, s *client.Status) {
 }
 
 // tellPairs prints all that the gateway can swap.
-func (o *options) tellPairs(ctx context.Context) error {
+func (o *options) tellPairs(ctx context.Context) (any, error) {
 	listing, err := o.gateway.Pairs(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if o.json {
-		return o.print(listing)
+		return listing, nil
 	}
 	chains := map[uint64]string{}
 	for _, c := range listing.Chains {
@@ -204,12 +192,12 @@ func (o *options) tellPairs(ctx context.Context) error {
 	for _, row := range listing.Pairs {
 		p, err := listing.Find(row.SrcChain, row.SrcToken, row.DstChain, row.DstToken)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		least := client.FormatAmount(p.Min, p.SrcToken.Decimals)
 		most := client.FormatAmount(p.Max, p.SrcToken.Decimals)
 		fmt.Fprintf(w, "%s@%d\t%s\t%s@%d\t%s\t%s %%\t%s\t%s\n", row.SrcToken, row.SrcChain, chains[row.SrcChain],
 			row.DstToken, row.DstChain, chains[row.DstChain], row.ProtocolFee, least, most)
 	}
-	return w.Flush()
+	return nil, w.Flush()
 }

@@ -130,7 +130,7 @@ func TestExecutesAndWaits(t *testing.T) {
 		{[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", false, 0, "swap", "SETTLED",
 			[]string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
 		{[]string{anotherSwap}, "1h", false, 4, "approval, swap", "",
-			[]string{"do not trust the gateway's answer", `swap.amount: got "1", signed 123456789`}},
+			[]string{"do not trust the gateway's answer", `swap.amount: got 1, want 123456789`}},
 		{[]string{"SETTLING false" + wished}, "1ms", false, 4, "approval, swap", "", []string{
 			"the time is up", "it may arrive at any time, so do not send it again", "ask again with:\n  quote -gateway",
 		}},

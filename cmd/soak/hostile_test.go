@@ -66,10 +66,7 @@ var hostiles = []hostile{
 func TestHostileClients(t *testing.T) {
 	t.Parallel()
 	w := startWorld(t)
-	before, err := w.quiet(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := w.quiet(t.Context())
 	serving, stop := context.WithCancel(t.Context())
 	var served, attacks sync.WaitGroup
 	served.Go(func() { w.drive(serving) })
@@ -92,10 +89,8 @@ func TestHostileClients(t *testing.T) {
 	for _, h := range hostiles {
 		t.Logf("%d clients, each of which %s: gone after %.1f s", h.clients, h.name, longest[h.name].Seconds())
 	}
-	after, err := w.settle(t.Context(), before)
-	if err := errors.Join(err, w.tally.err()); err != nil {
-		t.Error(err)
-	}
+	after := w.settle(t.Context(), before)
+	check(t, w.tally.err())
 	peak, err := w.gateway.PeakMemory()
 	t.Logf("before: %v\nafter: %v, %.1f MiB at most (%v)\nmeanwhile: %s", before, after, mib(peak), err, &w.tally)
 }
@@ -142,10 +137,7 @@ func TestDeafClients(t *testing.T) {
 	}
 	t.Parallel()
 	w := startWorld(t)
-	before, err := w.quiet(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := w.quiet(t.Context())
 	const clients = 100
 	start := time.Now()
 	var deaf sync.WaitGroup
@@ -165,14 +157,12 @@ func TestDeafClients(t *testing.T) {
 		})
 	}
 	deaf.Wait()
-	held, err := w.vitals()
-	if err != nil || held.files < before.files+clients/2 {
-		t.Errorf("the gateway has let go of its clients already: %v, was %v (%v)", held, before, err)
+	held := w.vitals()
+	if held.files < before.files+clients/2 {
+		t.Errorf("the gateway has let go of its clients already: %v, was %v", held, before)
 	}
-	after, err := w.settle(t.Context(), before)
-	if err != nil {
-		t.Error(err)
-	}
+	after := w.settle(t.Context(), before)
+	check(t, w.tally.err())
 	t.Logf("%d clients, each of which never reads its answers: gone after %.1f s; while they were there: %v; after: %v",
 		clients, time.Since(start).Seconds(), held, after)
 }

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/big"
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -195,4 +197,59 @@ func registryAnswer(wallet common.Address, lie bool) string {
 		registered = 0
 	}
 	return fmt.Sprintf("0x%064x%064x%064x", owner.Big(), bps, registered)
+}
+
+// issuer is the fee service of the issuer of USDC. Every other answer is a lie.
+type issuer struct {
+	*httptest.Server
+	asked  atomic.Int64
+	absurd sync.Map // of uint32: domains for which it has stated an absurd fee
+}
+
+// honestBPS is the fee it tells the truth about, unlike any built-in one or that of another domain.
+func honestBPS(domain uint32) *big.Rat { return big.NewRat(275+int64(domain), 100) }
+
+// absurdLies are the first of the lies: fees above the cap.
+const absurdLies = 2
+
+// lies are what it says otherwise. Believing one costs the user money or the gateway its health.
+var lies = []http.HandlerFunc{
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":5000}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":-1}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":null}]`),
+	testnode.Says(`[{"finalityThreshold":3000,"minimumFee":77}]`),
+	testnode.Says(`{"finalityThreshold":1000,"minimumFee":77}`),
+	testnode.Says(`<html>` + secret + `</html>`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":77`),
+	testnode.Says(``),
+	testnode.Pours,
+	testnode.Hangs,
+	http.RedirectHandler("http://127.0.0.1:9/"+secret, http.StatusFound).ServeHTTP,
+}
+
+func startIssuer() *issuer {
+	i := &issuer{}
+	i.Server = httptest.NewServer(i)
+	return i
+}
+
+func (i *issuer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var domain, hub uint32
+	if _, err := fmt.Sscanf(r.URL.Path, "/v2/burn/USDC/fees/%d/%d", &domain, &hub); err != nil {
+		http.NotFound(w, r)
+		return
+	}
+	n := int(i.asked.Add(1))
+	if n%2 == 0 {
+		// The row that counts is the higher of 1000 and 2000, and not the first.
+		fmt.Fprintf(w, `[{"finalityThreshold":3000,"minimumFee":77},{"finalityThreshold":2000,"minimumFee":1},`+
+			`{"finalityThreshold":1000,"minimumFee":%s}]`, honestBPS(domain).FloatString(2))
+		return
+	}
+	lie := n / 2 % len(lies)
+	if lie < absurdLies {
+		i.absurd.Store(domain, true)
+	}
+	lies[lie](w, r)
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -16,22 +15,24 @@ import (
 // outage is one way in which something fails for a while.
 type outage struct {
 	name       string
-	begin, end func() error
+	begin, end func()
 }
 
 func (w *world) outages(ctx context.Context) []outage {
-	nodes := func(mode string) func() error { return func() error { return w.setNodes(mode) } }
-	redis := func(sig syscall.Signal) func() error { return func() error { return w.redis.Signal(sig) } }
+	note := w.tally.note
+	nodes := func(mode string) func() { return func() { w.setNodes(mode) } }
+	redis := func(sig syscall.Signal) func() { return func() { note(w.redis.Signal(sig)) } }
 	all := []outage{
-		{"one node hangs", func() error { return w.nodes[0].set(hung) }, nodes(working)},
-		{"nobody reads the log", done(w.tally.log.Lock), done(w.tally.log.Unlock)},
-		{"Redis is dead", done(w.redis.Kill), func() (err error) {
+		{"one node hangs", func() { note(w.nodes[0].set(hung)) }, nodes(working)},
+		{"nobody reads the log", w.tally.log.Lock, w.tally.log.Unlock},
+		{"Redis is dead", func() { w.redis.Kill() }, func() {
+			var err error
 			w.redis, err = child.StartRedis(ctx, w.redis.Addr)
-			return err
+			note(err)
 		}},
 		{"Redis is frozen", redis(syscall.SIGSTOP), redis(syscall.SIGCONT)},
-		{"PostgreSQL is dead", done(w.postgres.Crash), func() error { return w.postgres.Start(ctx) }},
-		{"PostgreSQL is frozen", w.postgres.Freeze, w.postgres.Thaw},
+		{"PostgreSQL is dead", w.postgres.Crash, func() { note(w.postgres.Start(ctx)) }},
+		{"PostgreSQL is frozen", func() { note(w.postgres.Freeze()) }, func() { note(w.postgres.Thaw()) }},
 	}
 	for _, mode := range faults {
 		all = append(all, outage{"all nodes are " + mode, nodes(mode), nodes(working)})
@@ -41,49 +42,32 @@ func (w *world) outages(ctx context.Context) []outage {
 		return all
 	}
 	return append(all, outage{"the plan refuses " + w.retiring,
-		func() error { return w.changePlan(ctx, brownout(w.retiring, time.Now()), http.StatusGone) },
-		func() error { return w.changePlan(ctx, everythingActive, http.StatusOK) }})
-}
-
-// done does what cannot fail.
-func done(do func()) func() error {
-	return func() error {
-		do()
-		return nil
-	}
+		func() { w.changePlan(ctx, brownout(w.retiring, time.Now()), http.StatusGone) },
+		func() { w.changePlan(ctx, everythingActive, http.StatusOK) }})
 }
 
 // breakThings goes through the outages, one at a time, for so long, and through each of them at least once.
-func (w *world) breakThings(ctx context.Context, duration time.Duration) error {
+func (w *world) breakThings(ctx context.Context, duration time.Duration) {
 	const longest = 5 * time.Second
 	outages := w.outages(ctx)
 	length := min(duration/time.Duration(len(outages)), longest)
 	start := time.Now()
-	for i := 0; i < len(outages) || time.Since(start) < duration; i++ {
+	for i := 0; w.isWell(ctx) && (i < len(outages) || time.Since(start) < duration); i++ {
 		o := outages[i%len(outages)]
 		w.tell("%s", o.name)
-		if err := o.begin(); err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-w.gateway.Done():
-			return fmt.Errorf("%s: the gateway has ended: %v", o.name, w.gateway.Wait())
-		case <-time.After(length):
-		}
-		if err := errors.Join(o.end(), ctx.Err()); err != nil {
-			return fmt.Errorf("after %q: %w", o.name, err)
-		}
+		o.begin()
+		pause(ctx, length)
+		o.end()
 	}
-	return nil
 }
 
-func (w *world) setNodes(mode string) (err error) {
+func (w *world) setNodes(mode string) {
 	for _, n := range w.nodes {
-		err = errors.Join(err, n.set(mode))
+		w.tally.note(n.set(mode))
 	}
-	return err
 }
+
+const planFile = "/plan.json" // in the folder of the world
 
 const everythingActive = `{"versions": {}}`
 
@@ -96,29 +80,20 @@ func brownout(version string, now time.Time) string {
 		version, at(-2*time.Hour), at(48*time.Hour), at(-time.Hour), at(time.Hour))
 }
 
-// planFile is the path of the lifecycle plan.
-func (w *world) planFile() string { return filepath.Join(w.dir, "plan.json") }
-
 // writePlan replaces the file in one step, as an operator should.
 func (w *world) writePlan(text string) error {
-	next := w.planFile() + ".next"
-	if err := os.WriteFile(next, []byte(text), 0o600); err != nil {
-		return err
-	}
-	return os.Rename(next, w.planFile())
+	next := w.dir + "/next.json"
+	return errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, w.dir+planFile))
 }
 
 // changePlan replaces the plan, and waits until the retiring version answers with a status.
-func (w *world) changePlan(ctx context.Context, text string, status int) error {
+func (w *world) changePlan(ctx context.Context, text string, status int) {
 	w.refusing.Store(true)
-	if err := errors.Join(w.writePlan(text), w.gateway.Signal(syscall.SIGHUP)); err != nil {
-		return err
-	}
+	w.tally.note(errors.Join(w.writePlan(text), w.gateway.Signal(syscall.SIGHUP)))
 	q := quoteQuestion(w.retiring, w.retiring, w.judge.RandomSwap(newRand(), w.plainPair))
-	err := eventually(ctx, fmt.Sprintf("%s answers with %d", w.retiring, status), func() (bool, error) {
-		answer, err := w.ask(q, w.newClient())
-		return answer.Status == status, err
+	w.eventually(ctx, fmt.Sprintf("%s answers with %d", w.retiring, status), func() bool {
+		answer, _ := w.ask(q, w.newClient())
+		return answer.Status == status
 	})
 	w.refusing.Store(status == http.StatusGone)
-	return err
 }

@@ -54,6 +54,13 @@ func (t *tally) fail(format string, args ...any) {
 	}
 }
 
+// note records an error, if there is one.
+func (t *tally) note(err error) {
+	if err != nil {
+		t.fail("%w", err)
+	}
+}
+
 // see reads a line of the gateway's log.
 func (t *tally) see(line []byte) {
 	t.log.RLock()

@@ -15,7 +15,6 @@ import (
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 	"github.com/quotegate/quotegate/shared/testkit/referee"
-	"github.com/quotegate/quotegate/v3/client"
 )
 
 // world is a gateway and everything it depends on, all of which can fail.
@@ -24,7 +23,6 @@ type world struct {
 	plainPair referee.Pair // one that every version knows
 	versions  []string     // that are served, the newest first
 	retiring  string       // the oldest, which the plan takes away and gives back
-	listing   *client.Listing
 	nodes     []*node
 	held      sync.Map // see node
 	issuer    *issuer
@@ -36,8 +34,6 @@ type world struct {
 	tell      func(format string, args ...any) // reports progress
 	dir       string
 
-	signEvery  int64 // the client checks one in so many quotes of v3, which takes longer than the referee
-	signed     atomic.Int64
 	newClients atomic.Int64
 	refusing   atomic.Bool // the plan may refuse the retiring version
 	stopping   atomic.Bool // the gateway was told to stop
@@ -57,7 +53,7 @@ func (w *world) newClient() int { return firstOfMany + int(w.newClients.Add(1)) 
 
 // newWorld starts everything. The world is to be closed, after an error too.
 func newWorld(ctx context.Context, root, binary string, tell func(string, ...any)) (w *world, err error) {
-	w = &world{tell: tell, issuer: startIssuer(), signEvery: 64}
+	w = &world{tell: tell, issuer: startIssuer()}
 	w.log = &child.Log{See: w.tally.see}
 	if w.judge, err = referee.New(root); err != nil {
 		return w, err
@@ -97,20 +93,12 @@ func newWorld(ctx context.Context, root, binary string, tell func(string, ...any
 		"RPC_URLS_1="+w.nodes[2].url(),
 		"INTEGRATOR_CACHE_TTL=500ms",
 		"ISSUER_FEE_URL="+w.issuer.URL,
-		"LIFECYCLE_FILE="+w.planFile(),
+		"LIFECYCLE_FILE="+w.dir+planFile,
 		"USAGE_DB="+w.postgres.URL("postgres"),
 		"REDIS_URL=redis://"+w.redis.Addr,
 		"LOG_FORMAT=json",
 		"LOG_LEVEL=info",
 	)}.Start(ctx)
-	if err != nil {
-		return w, err
-	}
-	c, err := client.New(w.gateway.URL())
-	if err != nil {
-		return w, err
-	}
-	w.listing, err = c.Pairs(ctx)
 	return w, err
 }
 
@@ -131,17 +119,20 @@ func (w *world) close() {
 	os.RemoveAll(w.dir)
 }
 
-// eventually asks until the answer is yes, for a minute at most. The error says what did not come about.
-func eventually(ctx context.Context, what string, ask func() (bool, error)) error {
+// isWell tells whether nothing went wrong so far.
+func (w *world) isWell(ctx context.Context) bool { return ctx.Err() == nil && w.tally.err() == nil }
+
+// eventually asks until the answer is yes, for a minute at most.
+func (w *world) eventually(ctx context.Context, what string, ask func() bool) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	for ctx.Err() == nil {
-		if yes, err := ask(); yes || err != nil {
-			return err
+	for w.isWell(ctx) {
+		if ask() {
+			return
 		}
 		pause(ctx, 20*time.Millisecond)
 	}
-	return fmt.Errorf("waiting until %s: %w", what, ctx.Err())
+	w.tally.fail("given up waiting until %s", what)
 }
 
 func pause(ctx context.Context, length time.Duration) {
@@ -155,20 +146,17 @@ func pause(ctx context.Context, length time.Duration) {
 type vitals struct{ goroutines, files, heap float64 }
 
 func (v vitals) String() string {
-	return fmt.Sprintf("goroutines %.0f, files %.0f, live heap %.1f MiB", v.goroutines, v.files, mib(int64(v.heap)))
+	return fmt.Sprintf("goroutines %.0f, files %.0f, live heap %.1f MiB", v.goroutines, v.files, mib(uint64(v.heap)))
 }
 
-func mib(bytes int64) float64 { return float64(bytes) / (1 << 20) }
+func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
 // vitals reads them after a garbage collection.
-func (w *world) vitals() (v vitals, err error) {
-	if _, err := load.Once(w.gateway.Admin, load.Request{Target: "/debug/pprof/heap?gc=1&debug=1"}); err != nil {
-		return v, err
-	}
+func (w *world) vitals() (v vitals) {
+	_, err := load.Once(w.gateway.Admin, load.Request{Target: "/debug/pprof/heap?gc=1&debug=1"})
+	w.tally.note(err)
 	metrics, err := load.Once(w.gateway.Admin, load.Request{Target: "/metrics"})
-	if err != nil {
-		return v, err
-	}
+	w.tally.note(err)
 	for name, figure := range map[string]*float64{
 		"go_goroutines":                &v.goroutines,
 		"process_open_fds":             &v.files,
@@ -176,22 +164,21 @@ func (w *world) vitals() (v vitals, err error) {
 	} {
 		_, text, _ := strings.Cut(string(metrics.Body), "\n"+name+" ")
 		if _, err := fmt.Sscan(text, figure); err != nil {
-			return v, fmt.Errorf("the metric %s: %w", name, err)
+			w.tally.fail("the metric %s: %w", name, err)
 		}
 	}
-	return v, nil
+	return v
 }
 
 // quiet waits until connections that were just closed are gone.
-func (w *world) quiet(ctx context.Context) (now vitals, err error) {
-	err = eventually(ctx, "connections are closed", func() (bool, error) {
+func (w *world) quiet(ctx context.Context) (now vitals) {
+	w.eventually(ctx, "connections are closed", func() bool {
 		files := now.files
 		pause(ctx, 700*time.Millisecond) // longer than a node keeps a connection
-		var err error
-		now, err = w.vitals()
-		return now.files == files, err
+		now = w.vitals()
+		return now.files == files
 	})
-	return now, err
+	return now
 }
 
 const (
@@ -205,12 +192,11 @@ const (
 )
 
 // settle waits until the gateway holds no more than before, apart from what it is to remember of the requests since.
-func (w *world) settle(ctx context.Context, before vitals) (now vitals, err error) {
-	err = eventually(ctx, "it comes back to "+before.String(), func() (bool, error) {
-		var err error
-		now, err = w.vitals()
+func (w *world) settle(ctx context.Context, before vitals) (now vitals) {
+	w.eventually(ctx, "it comes back to "+before.String(), func() bool {
+		now = w.vitals()
 		return now.goroutines <= before.goroutines && now.files <= before.files+spareFiles &&
-			now.heap <= before.heap+spareHeap, err
+			now.heap <= before.heap+spareHeap
 	})
-	return now, err
+	return now
 }

@@ -103,8 +103,8 @@ func Handler(o Options) http.Handler {
 }
 
 // get adds a handler for GET and HEAD. Only the exact path matches.
-func (h *handler) get(path, descriptions string, f http.HandlerFunc) {
-	h.descriptions[path] = descriptions
+func (h *handler) get(path, description string, f http.HandlerFunc) {
+	h.descriptions[path] = description
 	if strings.HasSuffix(path, "/") {
 		path += "{$}"
 	}
@@ -116,19 +116,19 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	path := r.URL.Path
-	if status, log, answer := h.refusal(r); status != 0 && path != livez && path != readyz {
-		h.warn(log, r)
+	if status, why := h.refusal(r); status != 0 && path != livez && path != readyz {
+		h.warn(why, r)
 		if status == http.StatusUnauthorized {
-			h.challenge(w, r, answer)
+			h.challenge(w, r, why)
 		} else {
-			fail(w, status, answer)
+			fail(w, status, why)
 		}
 		return
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
 		const nothing = "Not found. / lists all paths."
 		if web.PrefersHTML(r.Header) {
-			h.problem(w, http.StatusNotFound, "Not found", nothing)
+			h.problem(w, r, http.StatusNotFound, "Not found", nothing)
 		} else {
 			fail(w, http.StatusNotFound, nothing)
 		}
@@ -138,21 +138,21 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // warn logs a refusal, unless there were too many just now.
-func (h *handler) warn(what string, r *http.Request) {
+func (h *handler) warn(why string, r *http.Request) {
 	if h.refusals.Skip(time.Now()) {
 		return
 	}
-	attributes := []any{"remote", r.RemoteAddr}
+	attributes := []any{"remote", r.RemoteAddr, "why", why}
 	if n := h.refusals.LeftOut(); n > 0 {
 		attributes = append(attributes, "unlogged", n)
 	}
-	h.Log.Warn("admin: "+what, attributes...)
+	h.Log.Warn("admin: request refused", attributes...)
 }
 
 // challenge asks for the token, some times a minute. The right token always passes.
-func (h *handler) challenge(w http.ResponseWriter, r *http.Request, answer string) {
+func (h *handler) challenge(w http.ResponseWriter, r *http.Request, why string) {
 	peer, _ := netip.ParseAddrPort(r.RemoteAddr) // a peer without an address has a limit together with others
-	if wait, over := h.wrongTokens.Take(r, limit.Address(peer.Addr()), wrongPerMinute); over {
+	if wait, over := h.wrongTokens.Take(limit.Address(peer.Addr()), wrongPerMinute); over {
 		seconds := int((wait + time.Second - 1) / time.Second)
 		w.Header().Set("Retry-After", strconv.Itoa(seconds))
 		fail(w, http.StatusTooManyRequests, fmt.Sprintf(
@@ -163,7 +163,7 @@ func (h *handler) challenge(w http.ResponseWriter, r *http.Request, answer strin
 	const realm = "quotegate admin: any name, and the token as password"
 	w.Header().Add("WWW-Authenticate", `Basic realm="`+realm+`", charset="UTF-8"`)
 	w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
-	fail(w, http.StatusUnauthorized, answer)
+	fail(w, http.StatusUnauthorized, why)
 }
 
 // recover turns a panic into an answer and a logged stack.
@@ -176,11 +176,10 @@ func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// refusal is why a request is not answered, in the log and to its sender. The status is
-// 0 if it is answered. Without a token, its Host must be this machine. That protects
-// against DNS rebinding: a web page in the operator's browser can send requests here if
-// its own host name resolves to 127.0.0.1.
-func (h *handler) refusal(r *http.Request) (status int, log, answer string) {
+// refusal is why a request is not answered. The status is 0 if it is answered. Without a
+// token, its Host must be this machine. That protects against DNS rebinding: a web page in
+// the operator's browser can send requests here if its own host name resolves to 127.0.0.1.
+func (h *handler) refusal(r *http.Request) (status int, why string) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -188,17 +187,14 @@ func (h *handler) refusal(r *http.Request) (status int, log, answer string) {
 	sum := sha256.Sum256([]byte(given(r))) // hides the length from timing, too
 	switch {
 	case foreign(r):
-		return http.StatusForbidden, "a request from a page of another site",
-			"Requests from web pages of other sites are refused. Open / or use curl."
+		return http.StatusForbidden, "Requests from web pages of other sites are refused. Open / or use curl."
 	case h.Token == "" && !loopback(strings.Trim(host, "[]")):
-		return http.StatusForbidden, "a request whose Host is not this machine",
-			"Without a token, only localhost, 127.0.0.1 and [::1] are allowed as Host."
+		return http.StatusForbidden, "Without a token, only localhost, 127.0.0.1 and [::1] are allowed as Host."
 	case h.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
-		return http.StatusUnauthorized, "a request without the token",
-			"Send the configured ADMIN_TOKEN as Authorization: Bearer …, " +
-				"or log in with any name and the token as password"
+		return http.StatusUnauthorized, "Wrong or missing token. Send the configured ADMIN_TOKEN as " +
+			"Authorization: Bearer …, or log in with any name and the token as password."
 	}
-	return 0, "", ""
+	return 0, ""
 }
 
 // foreign reports whether a web page of another site made a browser send the request.
@@ -306,8 +302,7 @@ func loopback(host string) bool {
 // Listen opens the admin listener of a valid configuration. It checks the
 // address again, because a name is resolved only now.
 func (c Config) Listen(ctx context.Context) (net.Listener, error) {
-	var config net.ListenConfig
-	l, err := config.Listen(ctx, "tcp", c.Addr)
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", c.Addr)
 	if err != nil {
 		return nil, fmt.Errorf("ADMIN_ADDR: %w", err)
 	}

@@ -149,8 +149,6 @@ func TestEndpoints(t *testing.T) {
 		{"GET", "/admin/log-level", "", 200, `"level": "info"`},
 		{"GET", "/debug/pprof/", "", 200, "goroutine"},
 		{"GET", "/debug/pprof/heap", "", 200, ""},
-		{"GET", "/debug/pprof/profile?seconds=3600", "", 400, `"error": "seconds must be`},
-		{"GET", "/debug/pprof/trace?seconds=NaN", "", 400, `"error": "seconds must be`},
 		{"GET", "/debug/pprof/trace?seconds=0.01", "", 200, "go 1."},
 		{"GET", "/nothing", "", 404, `"error": "Not found. / lists all paths."`},
 		{"GET", "/admin/usage/", "", 404, `"error": "Not found`},
@@ -216,7 +214,7 @@ func TestToken(t *testing.T) {
 			}
 		}
 		log := r.log.String()
-		if strings.Contains(log, token[:8]) || !strings.Contains(log, "without the token") {
+		if strings.Contains(log, token[:8]) || !strings.Contains(log, "missing token") {
 			t.Errorf("%q: the log shows a token, or not the attempts:\n%s", wrong, log)
 		}
 	}
@@ -243,7 +241,7 @@ func TestWrongTokensAreLimited(t *testing.T) {
 	if status, _, _ := r.ask(t, "GET", "/", "", "Authorization", "Bearer "+token); status != http.StatusOK {
 		t.Errorf("the right token: got %d", status)
 	}
-	lines := strings.Count(r.log.String(), "without the token")
+	lines := strings.Count(r.log.String(), "missing token")
 	if most := 20 * (int(time.Since(began)/time.Second) + 2); lines > most {
 		t.Errorf("got %d lines for %d guesses, want %d at most", lines, guesses, most)
 	}

@@ -10,7 +10,6 @@ import (
 	text "text/template"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -20,18 +19,18 @@ import (
 func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 	query, err := h.query(r)
 	if err != nil {
-		h.problem(w, http.StatusBadRequest, "Invalid filter", err.Error())
+		h.problem(w, r, http.StatusBadRequest, "Invalid filter", err.Error())
 		return
 	}
 	if query.Version == "" && query.Old == "" {
 		query.Old = "yes" // those who have to move are what the page is about
 	}
-	facts := h.facts(r, query)
+	facts := h.counted(r, "Clients", query)
 	if facts.Missing != "" {
-		h.unavailable(w, facts.Missing)
+		h.unavailable(w, r, facts.Missing)
 		return
 	}
-	h.send(w, http.StatusOK, "clients.html", newClientsPage(facts, query))
+	h.send(w, http.StatusOK, "clients.html", facts)
 }
 
 // query reads which clients a request asks for. A window is one of the plan in force.
@@ -94,15 +93,15 @@ func (a *attachment) Write(p []byte) (int, error) {
 // that has moved does not call the version any more, and is not counted either.
 func (f *Facts) InNext(c *evidence.Client) string {
 	s := f.Schedule(c.Version)
-	b, ok := s.NextBrownout(f.Now)
+	b := f.Window(c.Version)
 	switch {
-	case !ok:
-		return noWindow
+	case b == nil:
+		return "no window"
 	case c.HasMoved():
 		return "no, moved"
 	case s.Exempts(c.Subject()):
 		return "no, exempt"
-	case s.Hits(b, c.Subject()):
+	case s.Hits(*b, c.Subject()):
 		return "yes"
 	}
 	return "no"
@@ -125,7 +124,7 @@ func (c column) Direction() string {
 
 // Columns are those of the table of clients that have a value. The first is its name.
 func (f *Facts) Columns() []column {
-	inWindow := func(c *evidence.Client) bool { return f.InNext(c) != noWindow }
+	inWindow := func(c *evidence.Client) bool { return f.Window(c.Version) != nil }
 	all := []column{
 		{Text: "Client", Sort: "name"},
 		{Text: "Version"},
@@ -156,136 +155,72 @@ func (f *Facts) Shown() map[string]bool {
 	return shown
 }
 
-// noWindow is what InNext says of a version without a window to come.
-const noWindow = "no window"
-
 // place is where a client stands in the order of which a window takes its share.
 func place(c *evidence.Client) string {
 	if c.Position < 0 {
-		return "position " + notKnown
+		return "position not known"
 	}
 	return fmt.Sprintf("position %.3f", c.Position)
 }
 
-// clientsPath is the address of the clients of a query with another value of one of
-// its parameters. It leads to the first page, unless that is the parameter.
-func clientsPath(q evidence.Query, name, value string) string {
+// queryPath is the address of the clients of a query with another value of one of its
+// parameters. It leads to the first page, unless that is the parameter.
+func queryPath(path string, q evidence.Query, name, value string) string {
 	values := q.Values()
 	values.Del("page")
 	values.Set(name, value)
 	if value == "" {
 		values.Del(name)
 	}
-	return strings.TrimSuffix("/clients?"+values.Encode(), "?")
+	return strings.TrimSuffix(path+"?"+values.Encode(), "?")
 }
 
-// filter is a choice among the values of a parameter.
-type filter struct {
-	Label, Name, Value string
-	Options            []option
+func softwarePath(name string) string {
+	return queryPath("/clients", evidence.Query{}, "software", name)
 }
 
-type option struct{ Value, Text string }
-
-// filters are the choices of the form. The first value of each chooses nothing.
-func (f *Facts) filters(q evidence.Query) []filter {
-	versions := []option{{"", "old"}}
-	if q.Old == "all" {
-		versions[0].Text = "all"
-	}
-	for _, v := range f.Plan.Versions {
-		versions = append(versions, option{v.Version, v.Version})
-	}
-	yesNo := []option{{"", "all"}, {"yes", "yes"}, {"no", "no"}}
-	return []filter{
-		{"Version", "version", q.Version, versions},
-		{"On " + f.Current, "finding", string(q.Finding), []option{
-			{"", "all"}, {string(event.Refused), "refused"}, {string(event.DifferentMoney), "different amount"},
-			{string(event.SameMoney), "same amounts"}, {"none", "not compared"},
-		}},
-		{"Moved", "moved", q.Moved, yesNo},
-		{"Told", "told", q.Told, yesNo},
-		{"Known", "known", q.Known, yesNo},
-	}
-}
-
-type clientsPage struct {
-	frame
-	Query         evidence.Query
-	Filters       []filter
-	Kept          []option          // parameters that the form leaves as they are
-	Heat, Clients []evidence.Client // the same
-	CSV, JSON     string
-}
-
-// Unnamed reports whether the page lists clients that are known by their software alone.
-func (p clientsPage) Unnamed() bool {
-	return p.Query.Software != "" || p.Query.Kind == string(caller.Agent)
-}
-
-// newClientsPage shows the page of clients that a query has given.
-func newClientsPage(f *Facts, q evidence.Query) clientsPage {
-	values := q.Values()
-	values.Del("page")
-	values.Del("per")
-	p := clientsPage{
-		frame: frame{Title: "Clients", Here: "/clients", Facts: f}, Query: q, Filters: f.filters(q),
-		Heat: f.Report.Clients, Clients: f.Report.Clients,
-		CSV: "/admin/usage.csv?" + values.Encode(), JSON: "/admin/usage?" + values.Encode(),
-	}
+// Kept are the parameters that the form leaves as they are.
+func (f *Facts) Kept() map[string]string {
+	kept := map[string]string{}
+	values := f.Query.Values()
 	for _, name := range []string{"old", "software", "kind", "window", "gate", "sort"} {
 		if value := values.Get(name); value != "" && value != "yes" { // old versions are the default
-			p.Kept = append(p.Kept, option{name, value})
+			kept[name] = value
 		}
 	}
-	return p
+	return kept
 }
-
-func softwarePath(name string) string { return clientsPath(evidence.Query{}, "software", name) }
 
 func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 	name := r.URL.Query().Get("client")
 	if name == "" {
-		h.problem(w, http.StatusBadRequest, "No client given",
-			"Add ?client= and the name of a client.")
+		h.problem(w, r, http.StatusBadRequest, "No client given", "Add ?client= and the name of a client.")
 		return
 	}
-	facts := h.facts(r, evidence.Query{Client: name})
+	facts := h.counted(r, "", evidence.Query{Client: name})
 	switch {
 	case facts.Missing != "":
-		h.unavailable(w, facts.Missing)
+		h.unavailable(w, r, facts.Missing)
 	case len(facts.Report.Clients) == 0:
-		h.problem(w, http.StatusNotFound, "Not seen", "No client of this name in 90 days.")
+		h.problem(w, r, http.StatusNotFound, "Not seen", "No client of this name in 90 days.")
 	default:
-		h.send(w, http.StatusOK, "client.html", newClientPage(facts))
+		h.send(w, http.StatusOK, "client.html", facts.ofClient())
 	}
 }
 
-// clientPage is one client on all versions that it called.
-type clientPage struct {
-	frame
-	First   *evidence.Client
-	Clients []evidence.Client // by version, the one that ends first first
-}
-
-// newClientPage shows one client. The report must have its clients and no others, and
-// at least one.
-func newClientPage(f *Facts) clientPage {
-	first := &f.Report.Clients[0]
+// ofClient prepares the page of a client: its versions, the one that ends first first.
+func (f *Facts) ofClient() *Facts {
 	sooner := func(a, b evidence.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) }
-	all := slices.SortedStableFunc(slices.Values(f.Report.Clients), sooner)
-	return clientPage{frame{Title: short(first.Name()), Facts: f}, first, all}
+	f.Report.Clients = slices.SortedStableFunc(slices.Values(f.Report.Clients), sooner)
+	f.Title = short(f.Report.Clients[0].Name())
+	return f
 }
 
 var (
 	//go:embed letter.txt
 	letterText string
 
-	letterTemplate = text.Must(text.New("").Funcs(text.FuncMap{
-		"calls": humanize.Count[uint64], "number": humanize.Number[uint64],
-		"date": humanize.Date, "moment": humanize.DateTime, "length": humanize.Duration,
-		"next": func(i int) int { return i + 1 },
-	}).Parse(letterText))
+	letterTemplate = text.Must(text.New("").Funcs(functions).Parse(letterText))
 )
 
 // Letter is a text to a client, with its own numbers, the windows that refuse it and
@@ -315,9 +250,5 @@ func (f *Facts) Letter(c *evidence.Client) (string, error) {
 		Windows  []lifecycle.Brownout
 		Steps    []string
 	}{c, to, s.Docs, s.Sunset, s.Sunset.After(f.Now), windows, steps})
-	lines := strings.Split(b.String(), "\n")
-	for i := range lines {
-		lines[i] = clean(lines[i])
-	}
-	return strings.Join(lines, "\n"), err
+	return b.String(), err
 }

@@ -8,16 +8,7 @@ import (
 )
 
 func (h *handler) health(w http.ResponseWriter, r *http.Request) {
-	facts := h.facts(r, evidence.Query{Per: 1})
-	h.send(w, http.StatusOK, "health.html", healthPage{
-		frame{Title: "Health", Here: "/health", Facts: facts}, h.Health(),
-	})
-}
-
-// healthPage is tables about the process that answers.
-type healthPage struct {
-	frame
-	Tables []Table
+	h.send(w, http.StatusOK, "health.html", h.counted(r, "Health", evidence.Query{Per: 1}))
 }
 
 // Table is a part of the page about a service's health.
@@ -35,45 +26,42 @@ type Row struct {
 	Unset bool // it is about something that the configuration leaves out
 }
 
+const wrongRow, unsetRow = "check", "not set up"
+
 // Mark says in words why a row stands out. It is empty if the row does not.
 func (r Row) Mark() string {
 	switch {
 	case r.Wrong:
-		return "check"
+		return wrongRow
 	case r.Unset:
-		return "not set up"
+		return unsetRow
 	}
 	return ""
 }
 
-// condition sums up the health of a process. What is not set up is not wrong, but it is
-// not in order either.
-type condition struct{ wrong, unset int }
+// Issues is how many rows somebody should look at.
+func (f *Facts) Issues() int { return f.marked(wrongRow) }
 
-func conditionOf(tables []Table) *condition {
-	c := &condition{}
-	for _, t := range tables {
+func (f *Facts) marked(mark string) (n int) {
+	for _, t := range f.Tables {
 		for _, r := range t.Rows {
-			switch {
-			case r.Wrong:
-				c.wrong++
-			case r.Unset:
-				c.unset++
+			if r.Mark() == mark {
+				n++
 			}
 		}
 	}
-	return c
+	return n
 }
 
-// Bad reports whether somebody should look.
-func (c *condition) Bad() bool { return c.wrong > 0 }
-
-func (c *condition) String() string {
+// Health sums up the health of this process. What is not set up is not wrong, but it is
+// not in order either.
+func (f *Facts) Health() string {
+	unset := f.marked(unsetRow)
 	switch {
-	case c.wrong > 0:
-		return humanize.Count(c.wrong, "issue", "issues")
-	case c.unset > 0:
-		return humanize.Number(c.unset) + " not set up"
+	case f.Issues() > 0:
+		return humanize.Count(f.Issues(), "issue", "issues")
+	case unset > 0:
+		return humanize.Number(unset) + " " + unsetRow
 	}
 	return "OK"
 }

@@ -19,17 +19,22 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// Facts are what pages are made from.
+// Facts are what pages show: each page is a template that reads some of them.
 type Facts struct {
+	Title string
+	Here  string // the path of the page; empty in a file
+	File  bool   // the page is a file: nothing it could link to exists
+
 	Plan    lifecycle.Snapshot
-	Current string // the version that others are compared with
-	Report  evidence.Report
-	Missing string              // why there is no report; empty if there is one
-	Health  *condition          // of this process; nil in a file
+	Current string              // the version that others are compared with
 	Moves   map[string][]string // what every client of a version has to do, by version
+	Query   evidence.Query      // which clients the report has
+	Report  evidence.Report
+	Missing string  // why there is no report, or no page; empty if there is one
+	Tables  []Table // about this process; nil in a file
 	Now     time.Time
 
-	staying map[string]remaining // by version; what is absent is not known
+	staying map[string]*remaining // by version; what is absent is not known
 }
 
 var (
@@ -38,17 +43,19 @@ var (
 	//go:embed style.css
 	style string
 
-	templates = template.Must(template.New("").Funcs(template.FuncMap{
+	functions = template.FuncMap{
 		"number": humanize.Number[uint64], "count": humanize.Number[int],
 		"plural": humanize.Count[int], "calls": humanize.Count[uint64],
 		"share": humanize.Percent, "length": humanize.Duration, "ago": humanize.Ago,
 		"date": humanize.Date, "dayMonth": humanize.DayMonth, "moment": humanize.DateTime, "stamp": humanize.Timestamp,
 		"short": short, "clean": clean,
-		"clientPath": clientPath, "clientsPath": clientsPath, "softwarePath": softwarePath,
-		"place": place, "shades": shades, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
+		"clientPath": clientPath, "queryPath": queryPath, "softwarePath": softwarePath,
+		"place": place, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
-		"half": func(n uint64) uint64 { return n / 2 },
-	}).ParseFS(files, "*.html"))
+		"half":  func(n uint64) uint64 { return n / 2 },
+		"style": func() template.CSS { return template.CSS(style) }, "policy": policy,
+	}
+	templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 )
 
 // pagePolicy is the Content-Security-Policy of every page.
@@ -60,28 +67,18 @@ func policy() string {
 		"; img-src data:; form-action 'self'; base-uri 'none'"
 }
 
-type frame struct {
-	Title string
-	Here  string // the path of this page on the navigation bar
-	File  bool   // the page is a file: nothing it could link to exists
-	*Facts
-}
-
 // clientLink is the name of a client, and its page; an empty path in a file.
 type clientLink struct {
 	*evidence.Client
 	Path string
 }
 
-func (f frame) Link(c *evidence.Client) clientLink {
+func (f *Facts) Link(c *evidence.Client) clientLink {
 	if f.File {
 		return clientLink{Client: c}
 	}
 	return clientLink{c, clientPath(c.Client)}
 }
-
-func (frame) Style() template.CSS { return template.CSS(style) }
-func (frame) Policy() string      { return policy() }
 
 func render(name string, data any) ([]byte, error) {
 	var b bytes.Buffer
@@ -92,10 +89,18 @@ func render(name string, data any) ([]byte, error) {
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
 
-func (h *handler) facts(r *http.Request, q evidence.Query) *Facts {
-	facts := h.newFacts()
-	facts.Plan = h.Plan()
-	facts.Moves = h.Moves
+// facts are those of a page without counts.
+func (h *handler) facts(r *http.Request, title string) *Facts {
+	return &Facts{
+		Title: title, Here: r.URL.Path, Plan: h.Plan(), Current: h.Current, Moves: h.Moves, Tables: h.Health(),
+		Now: time.Now(),
+	}
+}
+
+// counted are those of a page with the clients of a query.
+func (h *handler) counted(r *http.Request, title string, q evidence.Query) *Facts {
+	facts := h.facts(r, title)
+	facts.Query = q
 	report, err := h.Usage.Report(r.Context(), q)
 	if err != nil {
 		facts.Missing = err.Error()
@@ -106,20 +111,14 @@ func (h *handler) facts(r *http.Request, q evidence.Query) *Facts {
 	return facts
 }
 
-// newFacts are those of a page without counts.
-func (h *handler) newFacts() *Facts {
-	return &Facts{Now: time.Now(), Current: h.Current, Health: conditionOf(h.Health())}
+func (h *handler) unavailable(w http.ResponseWriter, r *http.Request, why string) {
+	h.problem(w, r, http.StatusServiceUnavailable, "The counts cannot be read", why)
 }
 
-func (h *handler) unavailable(w http.ResponseWriter, why string) {
-	h.problem(w, http.StatusServiceUnavailable, "The counts cannot be read", why)
-}
-
-func (h *handler) problem(w http.ResponseWriter, status int, title, text string) {
-	h.send(w, status, "problem.html", struct {
-		frame
-		Text string
-	}{frame{Title: title, Facts: h.newFacts()}, text})
+func (h *handler) problem(w http.ResponseWriter, r *http.Request, status int, title, text string) {
+	facts := h.facts(r, title)
+	facts.Missing = text
+	h.send(w, status, "problem.html", facts)
 }
 
 // send sends a whole page, or an error if it cannot be rendered.

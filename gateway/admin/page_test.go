@@ -33,7 +33,7 @@ func facts(t testing.TB) *Facts {
 	return &Facts{Now: today, Current: "v3", Plan: snapshot}
 }
 
-// A heat map has one stroke for each run of days, and a chart one point for each day.
+// A heat map has one stroke for each day, and a chart one point for each day.
 func TestPictures(t *testing.T) {
 	f := facts(t)
 	midnight := evidence.Day(today.Truncate(day).Unix())
@@ -42,17 +42,18 @@ func TestPictures(t *testing.T) {
 	}
 	c := &evidence.Client{Version: "v1", Client: "origin https://a.example"}
 	c.Days = []evidence.DayCount{on(95, 1), on(89, 5), on(3, 120), on(2, 999), on(0, 1000)}
-	if got := f.Levels(c); got != [5]string{1: "M0 5h1", 3: "M86 5h2", 4: "M89 5h1"} {
+	row := f.ClientChart(c)
+	if got := row.Levels(); got != [5]string{1: "M0 5h1", 3: "M86 5h1M87 5h1", 4: "M89 5h1"} {
 		t.Errorf("got %+v", got)
 	}
-	if windows := f.Shades("v1"); len(windows) != 1 || windows[0] != (shade{81, 1}) {
+	if windows := row.Shades(); len(windows) != 1 || windows[0] != (shade{81, 1}) {
 		t.Errorf("got windows %+v, want that of 2 February", windows)
 	}
-	chart := string(must(render("chart", f.ClientChart(c))))
-	wants(t, "the chart", chart, `class="line" d="M0.5 99.5L1.5 100L`, `class="line partial" d="M88.5 100L89.5 0"`,
+	drawn := string(must(render("chart", row)))
+	wants(t, "the chart", drawn, `class="line" d="M0.5 99.5L1.5 100L`, `class="line partial" d="M88.5 100L89.5 0"`,
 		`L89.5 0V100H.5z"`, "<span>1,000</span><span>500</span>", `<rect class="shade" x="81" width="1"`,
 		"highest 1,000, today so far 1,000, in all 2,124")
-	if strings.Count(f.ClientChart(c).Path(f.calls(c), 0, heatDays), "L") != heatDays-1 {
+	if strings.Count(row.Path(row.Values, 0, heatDays), "L") != heatDays-1 {
 		t.Error("the line has not one point for each day")
 	}
 	line := f.Timeline("v1")
@@ -61,13 +62,13 @@ func TestPictures(t *testing.T) {
 		line.Anchor(line.Deprecated) != "start" {
 		t.Errorf("got %+v", line)
 	}
-	page := string(must(render("overview.html", newOverview(f, 2))))
+	page := string(must(render("overview.html", f)))
 	past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`)
 	if past < 0 || coming < past {
 		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
 	}
-	for n, want := range map[uint64]uint64{0: 2, 2: 2, 3: 4, 10: 10, 11: 20, 1 << 63: 1 << 63} {
-		if got := niceAbove(n); got != want {
+	for n, want := range map[uint64]uint64{0: 2, 2: 2, 3: 4, 10: 10, 11: 12} {
+		if got := (chart{Values: []uint64{n, 0}}).Top(); got != want {
 			t.Errorf("above %d: got %d, want %d", n, got, want)
 		}
 	}
@@ -128,58 +129,43 @@ func TestForm(t *testing.T) {
 	f := facts(t)
 	f.Schedule("v1").Gate = &lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 2}
 	const window = "2027-02-16T14:00:00Z 4h 75 %"
-	unchanged := f.formOf("v1")
-	for _, test := range []struct {
-		name   string
-		change func(*whatIfForm)
-		want   string // the sunset, the gate and the last window; or the fault
-	}{
-		{"nothing", func(*whatIfForm) {}, "2027-03-01T00:00:00Z 5 100 7 2 " + window},
-		{"sunset", func(f *whatIfForm) { f.Sunset = "2027-04-01T12:00:00" }, "2027-04-01T12:00:00Z 5 100 7 2 " + window},
-		{"gate", func(f *whatIfForm) { f.Clients, f.Days = "9", "35" }, "2027-03-01T00:00:00Z 9 100 35 2 " + window},
-		{"no gate", func(f *whatIfForm) { f.Clients, f.Calls, f.Days = "", "", "" }, "2027-03-01T00:00:00Z none " + window},
-		{
-			"window", func(f *whatIfForm) { f.From, f.Minutes, f.Percent = "2027-02-18T14:00:30", "60", "33.3333" },
-			"2027-03-01T00:00:00Z 5 100 7 2 2027-02-18T14:00:30Z 1h 33.3 %",
-		},
-		{
-			"a window of the plan", func(f *whatIfForm) { f.From, f.Minutes, f.Percent = "2027-02-16T14:00", "240", "75" },
-			"2027-03-01T00:00:00Z 5 100 7 2 " + window,
-		},
-		{"no day", func(f *whatIfForm) { f.Sunset = "tomorrow, at noon, please" }, "sunset: enter a date"},
-		{"no number", func(f *whatIfForm) { f.Clients = "few" }, "max clients: enter a number"},
-		{"too few", func(f *whatIfForm) { f.Calls = "-1" }, "max calls: enter a number"},
-		{"too long", func(f *whatIfForm) { f.Days = "91" }, "days: enter a number from 1 to 90"},
-		{"no begin", func(f *whatIfForm) { f.Minutes, f.Percent = "60", "25" }, "begin: enter a date"},
-		{"no length", func(f *whatIfForm) { f.From, f.Minutes = "2027-02-18T14:00", "0" }, "minutes: enter a number"},
-		{
-			"a long one", func(f *whatIfForm) { f.From, f.Minutes = "2027-02-18T14:00", "99999999999999999999" },
-			"minutes: enter a number",
-		},
-		{"NaN", func(f *whatIfForm) { f.Percent = "NaN" }, "share: enter a percentage"},
-		{"too much", func(f *whatIfForm) { f.Percent = "101" }, "share: enter a percentage"},
-		{"too little", func(f *whatIfForm) { f.Percent = "0.01" }, "share: enter a percentage"},
-		{
-			"overlap", func(f *whatIfForm) { f.From, f.Minutes, f.Percent = "2027-02-16T17:00", "120", "50" },
-			"versions.v1.brownouts[2]: overlaps",
-		},
-		{"before the windows", func(f *whatIfForm) { f.Sunset = "2027-02-10T00:00" }, "is after the sunset"},
+	for query, want := range map[string]string{ // the sunset, the gate and the last window; or the fault
+		"":                                "2027-03-01T00:00:00Z 5 100 7 2 " + window,
+		"sunset=2027-04-01T12:00:00":      "2027-04-01T12:00:00Z 5 100 7 2 " + window,
+		"clients=9&days=35":               "2027-03-01T00:00:00Z 9 100 35 2 " + window,
+		"clients=&calls=&days=":           "2027-03-01T00:00:00Z none " + window,
+		"sunset=tomorrow, at noon":        "sunset: enter a date",
+		"clients=few":                     "max clients: enter a number",
+		"calls=-1":                        "max calls: enter a number",
+		"days=91":                         "days: enter a number from 1 to 90",
+		"minutes=60&percent=25":           "begin: enter a date",
+		"from=2027-02-18T14:00&minutes=0": "minutes: enter a number",
+		"percent=NaN":                     "share: enter a percentage",
+		"percent=101":                     "share: enter a percentage",
+		"percent=0.01":                    "share: enter a percentage",
+		"sunset=2027-02-10T00:00":         "is after the sunset",
+		"from=2027-02-18T14:00&minutes=99999999999999999999":  "minutes: enter a number",
+		"from=2027-02-16T17:00&minutes=120&percent=50":        "versions.v1.brownouts[2]: overlaps",
+		"from=2027-02-18T14:00:30&minutes=60&percent=33.3333": "2027-03-01T00:00:00Z 5 100 7 2 2027-02-18T14:00:30Z 1h 33.3 %",
+		"from=2027-02-16T14:00&minutes=240&percent=75":        "2027-03-01T00:00:00Z 5 100 7 2 " + window, // is planned
 	} {
-		form := unchanged
-		test.change(&form)
-		got := ""
+		form := formOf(f.Schedule("v1"))
+		if asked := form.fill(must(url.ParseQuery(query))); asked != (query != "") {
+			t.Errorf("%s: something is asked: %t", query, asked)
+		}
 		s, _, err := form.change(f.Schedule("v1"))
 		var plan *lifecycle.Plan
 		if err == nil {
-			plan, err = f.With("v1", s)
+			plan, err = f.Plan.Plan.With("v1", s)
 		}
+		got := ""
 		if err != nil {
 			got = err.Error()
 		} else {
 			got = describe(plan.Versions["v1"])
 		}
-		if err == nil && got != test.want || !strings.Contains(got, test.want) {
-			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
+		if err == nil && got != want || !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", query, got, want)
 		}
 	}
 	if got := describe(f.Schedule("v1")); got != "2027-03-01T00:00:00Z 5 100 7 2 "+window {
@@ -202,12 +188,12 @@ func describe(s *lifecycle.Schedule) string {
 func TestFormDropsAReleaseOfAnotherSunset(t *testing.T) {
 	f := facts(t)
 	f.Schedule("v1").Gate = &lifecycle.Gate{Days: 7, Confirmed: true}
-	form := f.formOf("v1")
+	form := formOf(f.Schedule("v1"))
 	kept, _, err := form.change(f.Schedule("v1"))
 	if err != nil || !kept.Gate.Confirmed {
 		t.Errorf("got %+v, %v, want it confirmed", kept, err)
 	}
-	form.Sunset = "2027-04-01T00:00"
+	form["sunset"] = "2027-04-01T00:00"
 	moved, _, err := form.change(f.Schedule("v1"))
 	if err != nil || moved.Gate.Confirmed || !f.Schedule("v1").Gate.Confirmed {
 		t.Errorf("got %+v, %v, want it unconfirmed, and the plan as it was", moved, err)
@@ -224,10 +210,10 @@ func must[V any](v V, err error) V {
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
 	for name, show := range map[string]func() ([]byte, error){
-		"overview": func() ([]byte, error) { return render("overview.html", newOverview(&Facts{Now: today}, 2)) },
+		"overview": func() ([]byte, error) { return render("overview.html", &Facts{Now: today}) },
 		"file":     func() ([]byte, error) { return File(Facts{Now: today}) },
 		"clients": func() ([]byte, error) {
-			return render("clients.html", newClientsPage(&Facts{Now: today}, evidence.Query{}))
+			return render("clients.html", &Facts{Now: today})
 		},
 		"what if": func() ([]byte, error) {
 			page, err := newWhatIf(&Facts{Now: today}, url.Values{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
@@ -237,7 +223,7 @@ func TestEmpty(t *testing.T) {
 			return render("what-if.html", page)
 		},
 		"health": func() ([]byte, error) {
-			return render("health.html", healthPage{frame: frame{Facts: &Facts{Now: today}}})
+			return render("health.html", &Facts{Now: today})
 		},
 	} {
 		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
@@ -267,7 +253,7 @@ func TestOverviewOfARetirement(t *testing.T) {
 			Version: "v1", Stage: s.Stage(f.Now, !gate.Released.IsZero()), Gate: gate,
 			Verdict: s.Verdict("v1", gate, f.Now), Risk: "the gate is blind", Warning: "look here",
 		}}
-		return html.UnescapeString(flat(string(must(render("overview.html", newOverview(f, 1))))))
+		return html.UnescapeString(flat(string(must(render("overview.html", f)))))
 	}
 	many := lifecycle.Evidence{
 		Clients: 6, Calls: 20, Names: 40, Known: 4, Registered: 2, UnverifiedNames: 34, UnverifiedCalls: 60,
@@ -315,11 +301,11 @@ func TestMovedInWords(t *testing.T) {
 		{Version: "v1", Client: "client Marked", Contact: evidence.Contact{Marked: mark, Notified: today}},
 		{Version: "v1", Client: "integrator 0x07"},
 	}
-	pages := string(must(render("clients.html", newClientsPage(f, evidence.Query{}))))
+	pages := string(must(render("clients.html", f)))
 	for _, c := range f.Report.Clients {
 		one := *f
 		one.Report.Clients = []evidence.Client{c}
-		pages += string(must(render("client.html", newClientPage(&one))))
+		pages += string(must(render("client.html", one.ofClient())))
 	}
 	wants(t, "the pages", pages, `title="10 Jan 2027: they wrote so">marked</td>`,
 		"marked by you on 10 Jan 2027: they wrote so", "<dd>10 Feb 2027</dd>", "not in CLIENTS_FILE")

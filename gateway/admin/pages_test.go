@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -447,6 +448,6 @@ func newMultitude() multitude {
 // Report gives the first page.
 func (m multitude) Report(_ context.Context, q evidence.Query) (evidence.Report, error) {
 	read := m.report
-	read.Clients = slices.Clone(read.Clients[:max(q.Per, 100)])
+	read.Clients = slices.Clone(read.Clients[:cmp.Or(q.Per, 100)])
 	return read, nil
 }

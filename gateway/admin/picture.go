@@ -18,37 +18,16 @@ const (
 	heatDays = 90
 )
 
-// coord is a coordinate, written in as few bytes as possible.
-type coord float64
-
-func (c coord) String() string {
-	return strings.TrimSuffix(strconv.FormatFloat(float64(c), 'f', 1, 64), ".0")
-}
-
 // percent is a place on a picture, so that the text keeps its size when the picture
 // grows or shrinks.
 type percent float64
 
-func (p percent) String() string { return coord(p).String() + "%" }
+func (p percent) String() string { return fmt.Sprintf("%.3g%%", float64(p)) }
 
 // mark is a place on a line and its text.
 type mark struct {
 	X    percent
 	Text string
-}
-
-type shade struct{ X, Width int }
-
-// shades are the windows of a schedule within some days.
-func shades(s *lifecycle.Schedule, first time.Time, days int) (all []shade) {
-	for _, b := range s.Brownouts {
-		from := max(0, int(b.From.Sub(first)/day))
-		to := min(days-1, int(b.To.Add(-time.Second).Sub(first)/day))
-		if b.To.After(first) && from <= to {
-			all = append(all, shade{from, to - from + 1})
-		}
-	}
-	return all
 }
 
 // months marks the first day of each month.
@@ -139,6 +118,23 @@ func (f *Facts) Charts(v evidence.Version) []chart {
 	return slices.DeleteFunc(all, func(c chart) bool { return sum(c.Values) == 0 })
 }
 
+// firstDay is the first day of a picture of a client.
+func (f *Facts) firstDay() time.Time { return f.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
+
+// Axis is the months above a heat map.
+func (f *Facts) Axis() []mark { return months(f.firstDay(), f.firstDay().Add(heatDays*day)) }
+
+// ClientChart has the calls of a client: as a chart, and as its row of a heat map.
+func (f *Facts) ClientChart(c *evidence.Client) chart {
+	values := make([]uint64, heatDays)
+	for _, d := range c.Days {
+		if i := int(d.Day.Time().Sub(f.firstDay()) / day); i >= 0 && i < heatDays {
+			values[i] = d.Calls
+		}
+	}
+	return chart{c.Version + ": calls per day", f.firstDay(), f.dates(c.Version), values, nil}
+}
+
 // chart is one number over some days. The picture is 100 high and has one unit of
 // width for each day.
 type chart struct {
@@ -150,14 +146,32 @@ type chart struct {
 
 func (c chart) End() time.Time { return c.First.Add(time.Duration(len(c.Values)) * day) }
 
-func (c chart) Top() uint64 { return niceAbove(slices.Max(c.Values)) }
+// Top is an even number, so that its half can be written beside the chart.
+func (c chart) Top() uint64 {
+	highest := max(2, slices.Max(c.Values))
+	return highest + highest%2
+}
 
 // Sunset is its position, empty if it is not on the picture.
 func (c chart) Sunset() string {
 	if at := c.Plan.Sunset; at.After(c.First) && at.Before(c.End()) {
-		return coord(at.Sub(c.First).Hours() / 24).String()
+		return fmt.Sprintf("%.3g", at.Sub(c.First).Hours()/24)
 	}
 	return ""
+}
+
+type shade struct{ X, Width int }
+
+// Shades are the windows of the plan.
+func (c chart) Shades() (all []shade) {
+	for _, b := range c.Plan.Brownouts {
+		from := max(0, int(b.From.Sub(c.First)/day))
+		to := min(len(c.Values)-1, int(b.To.Add(-time.Second).Sub(c.First)/day))
+		if b.To.After(c.First) && from <= to {
+			all = append(all, shade{from, to - from + 1})
+		}
+	}
+	return all
 }
 
 func sum(values []uint64) (n uint64) {
@@ -174,69 +188,20 @@ func (c chart) Path(values []uint64, from, to int) string {
 	letter := 'M'
 	top := float64(c.Top())
 	for i := max(from, 0); i < to; i++ {
-		fmt.Fprintf(&b, "%c%v %v", letter, coord(float64(i)+0.5), coord(100-100*float64(values[i])/top))
+		fmt.Fprintf(&b, "%c%.3g %.3g", letter, float64(i)+0.5, 100-100*float64(values[i])/top)
 		letter = 'L'
 	}
 	return b.String()
 }
 
-func niceAbove(n uint64) uint64 {
-	for unit := uint64(1); unit < 1<<60; unit *= 10 {
-		for _, m := range []uint64{1, 2, 4, 6, 8} {
-			if nice := m * unit; nice >= max(n, 2) {
-				return nice
-			}
+// Levels are the days of a heat map with 1 to 9 calls, 10 to 99, 100 to 999, or more: a
+// path for each, as thick as the row is tall, so that each day is a box. Level 0 is empty.
+func (c chart) Levels() (levels [5]string) {
+	for i, calls := range c.Values {
+		if calls > 0 {
+			digits := len(strconv.FormatUint(calls, 10))
+			levels[min(digits, len(levels)-1)] += fmt.Sprintf("M%d 5h1", i)
 		}
-	}
-	return n
-}
-
-// firstDay is the first day of a picture of a client.
-func (f *Facts) firstDay() time.Time { return f.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
-
-// Axis is the months above a heat map.
-func (f *Facts) Axis() []mark { return months(f.firstDay(), f.firstDay().Add(heatDays*day)) }
-
-// calls are those of a client on each day of its pictures.
-func (f *Facts) calls(c *evidence.Client) []uint64 {
-	values := make([]uint64, heatDays)
-	for _, d := range c.Days {
-		if i := int(d.Day.Time().Sub(f.firstDay()) / day); i >= 0 && i < heatDays {
-			values[i] = d.Calls
-		}
-	}
-	return values
-}
-
-func (f *Facts) ClientChart(c *evidence.Client) chart {
-	return chart{c.Version + ": calls per day", f.firstDay(), f.dates(c.Version), f.calls(c), nil}
-}
-
-// Shades are the windows behind a heat map.
-func (f *Facts) Shades(version string) []shade {
-	return shades(f.dates(version), f.firstDay(), heatDays)
-}
-
-// Levels draws a heat map: a stroke for each run of days with about the same number of calls: 1 to
-// 9, 10 to 99, 100 to 999, or more. There is one path for each of these levels, as
-// thick as the row is tall, so that each day is a box. Level 0 is empty.
-func (f *Facts) Levels(c *evidence.Client) (levels [5]string) {
-	calls := f.calls(c)
-	level := func(i int) int {
-		if calls[i] == 0 {
-			return 0
-		}
-		return min(len(strconv.FormatUint(calls[i], 10)), len(levels)-1) // the number of digits
-	}
-	for from := 0; from < len(calls); {
-		to := from + 1
-		for to < len(calls) && level(to) == level(from) {
-			to++
-		}
-		if l := level(from); l > 0 {
-			levels[l] += fmt.Sprintf("M%d 5h%d", from, to-from)
-		}
-		from = to
 	}
 	return levels
 }

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/pprof"
 	runtime "runtime/pprof"
-	"strconv"
 	"strings"
 )
 
@@ -49,33 +48,16 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 	h.level(w, r)
 }
 
-const (
-	profiles   = "/debug/pprof/"
-	maxProfile = 120 // seconds
-)
+const profiles = "/debug/pprof/"
 
 // addProfiles adds the paths that `go tool pprof` uses.
 func (h *handler) addProfiles() {
 	h.get(profiles, "profiles for go tool pprof", pprof.Index)
 	h.get(profiles+"cmdline", "the command line", pprof.Cmdline)
 	h.get(profiles+"symbol", "names of program counters", pprof.Symbol)
-	h.get(profiles+"profile", "CPU profile, for ?seconds=30", limitSeconds(pprof.Profile))
-	h.get(profiles+"trace", "execution trace, for ?seconds=1", limitSeconds(pprof.Trace))
+	h.get(profiles+"profile", "CPU profile, for ?seconds=30", pprof.Profile)
+	h.get(profiles+"trace", "execution trace, for ?seconds=1", pprof.Trace)
 	for _, p := range runtime.Profiles() {
-		h.get(profiles+p.Name(), "profile", limitSeconds(pprof.Handler(p.Name()).ServeHTTP))
-	}
-}
-
-// limitSeconds refuses to profile for longer than maxProfile.
-func limitSeconds(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if text := r.URL.Query().Get("seconds"); text != "" {
-			seconds, err := strconv.ParseFloat(text, 64)
-			if err != nil || !(seconds > 0 && seconds <= maxProfile) {
-				fail(w, http.StatusBadRequest, "seconds must be a number above 0 and up to "+strconv.Itoa(maxProfile))
-				return
-			}
-		}
-		next(w, r)
+		h.get(profiles+p.Name(), "profile", pprof.Handler(p.Name()).ServeHTTP)
 	}
 }

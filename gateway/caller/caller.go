@@ -68,15 +68,27 @@ type Identity struct {
 
 const MaxText = 255
 
+// mark is what the caller is named by in one kind of identity, empty for nothing.
+func (c *Caller) mark(kind Kind) string {
+	switch {
+	case kind == Known && c.Known != nil:
+		return c.Known.Name
+	case kind == Integrator && c.Integrator != integrator.ID{}:
+		return c.Integrator.String()
+	case kind == Origin:
+		return c.Origin
+	case kind == Agent:
+		return c.Agent
+	}
+	return ""
+}
+
 // Identity returns the most specific identity of the caller.
 func (c Caller) Identity() Identity {
-	switch {
-	case c.Known != nil:
-		return Identity{Known, c.Known.Name}
-	case c.Integrator != integrator.ID{}:
-		return Identity{Integrator, c.Integrator.String()}
-	case c.Origin != "":
-		return Identity{Origin, c.Origin}
+	for _, kind := range [...]Kind{Known, Integrator, Origin} {
+		if text := c.mark(kind); text != "" {
+			return Identity{kind, text}
+		}
 	}
 	var buf [maxProduct + 64]byte
 	text := append(append(buf[:0], cmp.Or(c.Agent, "-")...), ' ')
@@ -106,10 +118,7 @@ func (id Identity) String() string { return string(id.Kind) + " " + id.Text }
 // independently for every salt. It depends on nothing else, so that all instances
 // agree without talking.
 func (id Identity) Position(salt string) float64 {
-	var buf [2 * MaxText]byte
-	text := append(buf[:0], salt...)
-	text = append(append(append(text, 0), id.Kind...), 0)
-	sum := sha256.Sum256(append(text, id.Text...))
+	sum := sha256.Sum256([]byte(salt + "\x00" + string(id.Kind) + "\x00" + id.Text))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }
 

@@ -19,7 +19,6 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
@@ -176,19 +175,14 @@ func (c *Clients) Find(name string) (Client, bool) { return found(c.set().names[
 // that a call had before the operator wrote down how to recognise the client. Networks
 // are not recorded, so a match by network finds nothing.
 func (c *Clients) FindRecorded(name string) (Client, bool) {
-	s := c.set()
 	kind, text, _ := strings.Cut(name, " ")
-	p := Pattern{kind: Kind(kind), text: text}
-	switch p.kind {
+	switch Kind(kind) {
 	case Known:
 		return c.Find(text)
 	case Agent:
-		p.text, _, _ = strings.Cut(text, " ")
-	case Integrator:
-		id, _ := integrator.ParseID(text) // zero, which is nobody's, if it is none
-		p = Pattern{kind: Integrator, integrator: id}
+		text, _, _ = strings.Cut(text, " ")
 	}
-	return found(s.patterns[p])
+	return found(c.set().patterns[Pattern{kind: Kind(kind), text: text}])
 }
 
 func found(c *Client) (Client, bool) {
@@ -215,8 +209,8 @@ func (s *clientSet) match(c *Caller) *Client {
 	if len(s.patterns) == 0 {
 		return nil
 	}
-	for _, p := range [...]Pattern{{kind: Integrator, integrator: c.Integrator}, {kind: Origin, text: c.Origin}} {
-		if known := s.patterns[p]; known != nil {
+	for _, kind := range [...]Kind{Integrator, Origin} {
+		if known := s.patterns[Pattern{kind: kind, text: c.mark(kind)}]; known != nil {
 			return known
 		}
 	}

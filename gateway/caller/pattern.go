@@ -14,10 +14,9 @@ import (
 // ID, a network in CIDR form, "origin:" and a web origin, "agent:" and the first
 // product of a User-Agent, or "client:" and the name of a known client.
 type Pattern struct {
-	kind       Kind // empty for a network
-	integrator integrator.ID
-	network    netip.Prefix
-	text       string // an origin, an agent, or the name of a client
+	kind    Kind   // empty for a network
+	text    string // the mark of that kind
+	network netip.Prefix
 }
 
 // ParsePattern reads a pattern. The error says how to write one.
@@ -56,7 +55,7 @@ func ParsePattern(text string) (Pattern, error) {
 				"%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case "+
 					"or with a valid checksum) or its 32-byte form", quoted(text))
 		}
-		return Pattern{kind: Integrator, integrator: id}, nil
+		return Pattern{kind: Integrator, text: id.String()}, nil
 	}
 	network, err := netip.ParsePrefix(text)
 	if err != nil {
@@ -76,17 +75,10 @@ func ParsePattern(text string) (Pattern, error) {
 // Matches reports whether the pattern matches the caller. The caller's identity
 // does not matter: an integrator's call from a matching network matches.
 func (p Pattern) Matches(c Caller) bool {
-	switch p.kind {
-	case Integrator:
-		return p.integrator == c.Integrator
-	case Origin:
-		return p.text == c.Origin
-	case Agent:
-		return p.text == c.Agent
-	case Known:
-		return c.Known != nil && p.text == c.Known.Name
+	if p.IsNetwork() {
+		return p.network.Contains(c.Addr)
 	}
-	return p.network.Contains(c.Addr)
+	return p.text == c.mark(p.kind)
 }
 
 // kinds begin with the least specific one.
@@ -103,10 +95,8 @@ func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
 		return otherwise
 	case p.kind == Agent:
 		return strings.HasPrefix(text, p.text+" ")
-	case p.kind == Integrator:
-		return name == string(p.kind)+" "+p.integrator.String()
 	}
-	return name == string(p.kind)+" "+p.text
+	return name == Identity{p.kind, p.text}.String()
 }
 
 // IsNetwork reports whether the pattern matches by address. Then it says nothing
@@ -128,7 +118,7 @@ func (p Pattern) String() string {
 	case "":
 		return p.network.String()
 	case Integrator:
-		return p.integrator.String()
+		return p.text
 	}
 	return string(p.kind) + ":" + p.text
 }

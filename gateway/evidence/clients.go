@@ -35,6 +35,19 @@ type Client struct {
 	Last410   time.Time      `json:"last410,omitzero"`       // the last time it was refused
 	Rehearsed time.Time      `json:"lastRehearsal,omitzero"` // the last time it rehearsed a later stage
 	Moved     time.Time      `json:"moved,omitzero"`         // when the current version last served it, since then
+
+	id         int64
+	place      int    // of its version among the versions
+	current    bool   // it is a client of the current version
+	kind       string // of its name
+	listed     bool   // in CLIENTS_FILE
+	last       int64  // the last call; 0: it only got errors
+	lastServed int64  // 0: never
+	lastDay    int64  // with calls or errors
+	lastUsed   int64  // the last day with a call that was served, or refused by a brownout; 0: none
+	lastProven int64  // the last day with a key; 0: none
+	onlyErrors bool   // it was never served, because of errors of its own
+	failing    bool   // it called the current version since its last call here, and only got errors
 }
 
 // Contact is what an operator has written down about a known client.
@@ -71,31 +84,12 @@ func (c *Client) Subject() lifecycle.Subject {
 	return lifecycle.Recorded(c.Client, c.Position, c.Exempt)
 }
 
-// usage is a client of a version, without its days, and what is not shown of it.
-type usage struct {
-	Client
-	id         int64
-	place      int    // of its version among the versions
-	current    bool   // it is a client of the current version
-	kind       string // of its name
-	listed     bool   // in CLIENTS_FILE
-	last       int64  // the last call; 0: it only got errors
-	lastServed int64  // 0: never
-	lastDay    int64  // with calls or errors
-	lastProven int64  // the last day with a key; 0: none
-	onlyErrors bool   // it was never served, because of errors of its own
-	failing    bool   // it called the current version since its last call here, and only got errors
-}
-
 // reading is what pages show, as it was read once.
 type reading struct {
-	at       time.Time
-	stats    *Stats
-	versions []Version // with their curves
-	all      []*usage  // the clients of 90 days: known ones first, then those with the most calls
-	changes  int64     // of the reader, at the time
+	day      int64
+	versions []Version
+	all      []*Client // of 90 days, without their days: known ones first, then those with the most calls
 	slow     bool      // it is used until its time is over, even if counts were written since
-	until    time.Time
 }
 
 const (
@@ -103,18 +97,33 @@ const (
 	slowReading = 300 * time.Millisecond // one that took longer is used for ten times as long in any case
 )
 
+// Changed is called when counts were written.
+func (r *Reader) Changed() {
+	if kept := r.kept.Load(); kept != nil && !kept.slow {
+		r.kept.CompareAndSwap(kept, nil)
+	}
+}
+
 // read reads all clients of 90 days, and the numbers of all versions, unless that was
 // done just now.
 func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
-	if kept := r.kept.Load(); kept != nil && kept.at.Unix()/day == at.Unix()/day && r.fresh(kept) {
+	today := at.Unix() / day
+	if kept := r.kept.Load(); kept != nil && kept.day == today {
 		return kept, nil
 	}
 	began := time.Now()
-	read := &reading{at: at, changes: r.changes.Load()}
-	read.stats = r.ReadStats(db, at, nil)
-	read.versions = r.readCurves(db, at)
-	for place := range r.Versions {
-		r.readClients(db, place, at, read)
+	read := &reading{day: today}
+	read.versions = r.readVersions(db, at)
+	for _, version := range r.Versions {
+		byID := map[int64]*Client{}
+		r.eachClient(db, version, at, today, func(c *Client) {
+			one := *c
+			read.all = append(read.all, &one)
+			byID[c.id] = &one
+		})
+		if version != r.Current {
+			readFindings(db, byID, "version = $1", version)
+		}
 	}
 	if db.Err != nil {
 		return nil, db.Err
@@ -124,128 +133,116 @@ func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
 	r.summarise(read)
 	took := time.Since(began)
 	read.slow = took > r.Slow
-	keep := max(keepReading, 10*took)
-	read.until = time.Now().Add(keep)
 	r.kept.Store(read)
 	// A reading of many clients is large: it is not kept longer than it is used.
-	safego.After(keep, r.Log, "forgetting a reading", func() { r.kept.CompareAndSwap(read, nil) })
+	safego.After(max(keepReading, 10*took), r.Log, "forgetting a reading", func() { r.kept.CompareAndSwap(read, nil) })
 	return read, nil
 }
 
-func (r *Reader) fresh(kept *reading) bool {
-	return time.Now().Before(kept.until) && (kept.slow || kept.changes == r.changes.Load())
-}
-
-// readClients reads the clients of a version.
-func (r *Reader) readClients(db *store.Session, place int, at time.Time, into *reading) {
-	version := r.Versions[place]
-	byID := map[int64]*usage{}
-	var u usage
-	var first, served, failed, exempt int64
-	// The plus, which PostgreSQL is not given, keeps SQLite from looking up every row by its day.
-	db.Each(`select u.client, c.name, c.kind, c.software, c.first_seen, u.calls7, u.calls30, u.calls90,
-		u.served, u.failed, u.proven, u.last, u.last_served, u.last_proven, u.day, d.position, d.exempt
-		from (select client, max(day) as day, max(last) as last,
-			max(case when served > 0 then last else 0 end) as last_served,
-			max(case when proven > 0 then day else 0 end) as last_proven,
-			cast(sum(served) as bigint) as served, cast(sum(failed) as bigint) as failed,
-			cast(sum(proven) as bigint) as proven,
-			cast(sum(case when day >= $1 then served + brownout + retired else 0 end) as bigint) as calls7,
-			cast(sum(case when day >= $2 then served + brownout + retired else 0 end) as bigint) as calls30,
+// eachClient calls a function with each client of a version from 90 days ago up to a day,
+// without its days and findings. The function must copy what it keeps.
+func (r *Reader) eachClient(db *store.Session, version string, at time.Time, until int64, do func(*Client)) {
+	var c Client
+	var first, failed, exempt int64
+	// The plus, which PostgreSQL is not given, keeps SQLite from looking up every row by its day, and the
+	// left join from reading all days once more.
+	db.Each(`select u.client, c.name, c.kind, c.software, c.first_seen, u.calls7, u.calls30, u.calls90, u.failed,
+		u.proven, u.last, u.last_served, u.last_used, u.last_proven, u.day, d.position, d.exempt
+		from (select client, max(day) as day, max(last) as last, max(failed) as failed,
+			coalesce(max(last) filter (where served > 0), 0) as last_served,
+			coalesce(max(day) filter (where served + brownout > 0), 0) as last_used,
+			coalesce(max(day) filter (where proven > 0), 0) as last_proven,
+			cast(coalesce(sum(proven) filter (where proven > 0), 0) as bigint) as proven,
+			cast(coalesce(sum(served + brownout + retired) filter (where day >= $1), 0) as bigint) as calls7,
+			cast(coalesce(sum(served + brownout + retired) filter (where day >= $2), 0) as bigint) as calls30,
 			cast(sum(served + brownout + retired) as bigint) as calls90
 			from quotegate_days where version = $3 and +day >= $4 and +day <= $5 group by client) as u
 		join quotegate_clients as c on c.id = u.client
-		join quotegate_days as d on d.version = $3 and d.client = u.client and d.day = u.day`,
-		[]any{store.FirstDay(at, 7), store.FirstDay(at, 30), version,
-			store.FirstDay(at, store.ReportDays), at.Unix() / day},
-		[]any{&u.id, &u.Client.Client, &u.kind, &u.Software, &first, &u.Calls7, &u.Calls30, &u.Calls90,
-			&served, &failed, &u.Proven, &u.last, &u.lastServed, &u.lastProven, &u.lastDay, &u.Position, &exempt},
+		left join quotegate_days as d on d.version = $3 and d.client = u.client and d.day = u.day`,
+		[]any{store.FirstDay(at, 7), store.FirstDay(at, 30), version, store.FirstDay(at, store.ReportDays), until},
+		[]any{&c.id, &c.Client, &c.kind, &c.Software, &first, &c.Calls7, &c.Calls30, &c.Calls90, &failed,
+			&c.Proven, &c.last, &c.lastServed, &c.lastUsed, &c.lastProven, &c.lastDay, &c.Position, &exempt},
 		func() {
-			one := u
-			one.Version = version
-			one.place = place
-			one.current = version == r.Current
-			one.Known = u.kind == string(caller.Known)
-			one.Address = u.kind == string(caller.Agent)
-			one.FirstSeen = unix(first)
-			one.LastSeen = unix(cmp.Or(u.last, u.lastDay*day))
-			one.Exempt = exempt == 1
-			one.onlyErrors = served == 0 && failed > 0
-			r.addContact(&one)
-			into.all = append(into.all, &one)
-			byID[u.id] = &one
+			c.Version = version
+			c.place = slices.Index(r.Versions, version)
+			c.current = version == r.Current
+			c.Known = c.kind == string(caller.Known)
+			c.Address = c.kind == string(caller.Agent)
+			c.FirstSeen = unix(first)
+			c.LastSeen = unix(cmp.Or(c.last, c.lastDay*day))
+			c.Exempt = exempt == 1
+			c.onlyErrors = c.lastServed == 0 && failed > 0
+			r.addContact(&c)
+			do(&c)
 		})
-	if version != r.Current {
-		readFindings(db, version, byID)
-	}
 }
 
 // addContact adds what the operator has written down about a client. A call with its key
 // since it was marked as moved says otherwise.
-func (r *Reader) addContact(u *usage) {
+func (r *Reader) addContact(c *Client) {
 	var written caller.Client
-	written, u.listed = r.Known(u.Client.Client)
-	u.Contact = Contact{Contact: written.Contact, Notes: written.Notes, Notified: written.Notified.Time()}
-	if !u.current && written.Moved.Holds(unix(u.lastProven*day)) {
-		u.Marked = written.Moved
+	written, c.listed = r.Known(c.Client)
+	c.Contact = Contact{Contact: written.Contact, Notes: written.Notes, Notified: written.Notified.Time()}
+	if !c.current && written.Moved.Holds(unix(c.lastProven*day)) {
+		c.Marked = written.Moved
 	}
 }
 
 // readFindings reads the findings of each client on the last day with one.
-func readFindings(db *store.Session, version string, byID map[int64]*usage) {
+func readFindings(db *store.Session, byID map[int64]*Client, where string, args ...any) {
 	var id, on int64
 	var f FindingCount
-	db.Each("select client, day, finding, code, param, calls from quotegate_findings where version = $1",
-		[]any{version}, []any{&id, &on, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
-			u := byID[id]
+	db.Each("select client, day, finding, code, param, calls from quotegate_findings where "+where,
+		args, []any{&id, &on, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
+			c := byID[id]
 			found := unix(on * day)
-			if u == nil || found.Before(u.Found) {
+			if c == nil || found.Before(c.Found) {
 				return
 			}
-			if found.After(u.Found) {
-				u.Found = found
-				u.Findings = nil
+			if found.After(c.Found) {
+				c.Found = found
+				c.Findings = nil
 			}
-			u.Findings = append(u.Findings, f)
+			c.Findings = append(c.Findings, f)
 		})
-	for _, u := range byID {
-		slices.SortFunc(u.Findings, worstFirst)
+	for _, c := range byID {
+		slices.SortFunc(c.Findings, worstFirst)
 	}
 }
 
 // findMoved finds out who has moved to the current version.
-func (c *reading) findMoved() {
-	there := map[int64]*usage{}
-	for _, u := range c.all {
-		if u.current {
-			there[u.id] = u
+func (r *reading) findMoved() {
+	there := map[int64]*Client{}
+	for _, c := range r.all {
+		if c.current {
+			there[c.id] = c
 		}
 	}
-	for _, u := range c.all {
-		now := there[u.id]
-		if now == nil || u.current {
+	for _, c := range r.all {
+		now := there[c.id]
+		if now == nil || c.current {
 			continue
 		}
-		if now.lastServed > u.last {
-			u.Moved = unix(now.lastServed)
+		if now.lastServed > c.last {
+			c.Moved = unix(now.lastServed)
 		}
-		u.failing = u.Moved.IsZero() && now.onlyErrors && now.lastDay >= u.last/day
+		c.failing = c.Moved.IsZero() && now.onlyErrors && now.lastDay >= c.last/day
 	}
 }
 
 // load is what a report says about some clients, with their days, in the given order.
-func (r *Reader) load(db *store.Session, some []*usage, at time.Time) []Client {
+func (r *Reader) load(db *store.Session, some []*Client, at time.Time) []Client {
 	all := make([]Client, len(some))
 	for _, version := range r.Versions {
 		byID := map[int64]*Client{}
 		var ids []int64
-		for i, u := range some {
-			if u.Version == version {
-				all[i] = u.Client
+		for i, c := range some {
+			if c.Version == version {
+				all[i] = *c
 				all[i].Days = []DayCount{}
-				all[i].Findings = append([]FindingCount{}, u.Findings...)
-				byID[u.id] = &all[i]
-				ids = append(ids, u.id)
+				all[i].Findings = append([]FindingCount{}, c.Findings...)
+				byID[c.id] = &all[i]
+				ids = append(ids, c.id)
 			}
 		}
 		var id, on, last410, lastRehearsal int64
@@ -314,16 +311,10 @@ func (r *Reader) ownVersion(
 			own.Days = append(own.Days, d)
 			own.LastSeen = unix(max(last, on*day))
 		})
-	var found []FindingCount
-	var f FindingCount
-	db.Each(`select day, finding, code, param, calls from quotegate_findings where version = $1 and client = $2
-		and day = (select max(day) from quotegate_findings where version = $1 and client = $2)`,
-		[]any{version, id}, []any{&on, &f.Outcome, &f.Code, &f.Param, &f.Calls}, func() {
-			own.Compared = Day(on * day).String()
-			found = append(found, f)
-		})
-	slices.SortFunc(found, worstFirst)
-	for _, f := range found {
+	var c Client
+	readFindings(db, map[int64]*Client{id: &c}, "version = $1 and client = $2", version, id)
+	for _, f := range c.Findings {
+		own.Compared = c.Found.Format(time.DateOnly)
 		own.Findings = append(own.Findings, lifecycle.OwnFinding{
 			Outcome: string(f.Outcome), Code: string(f.Code), Param: f.Param, Calls: f.Calls,
 			Says: f.Sentence(version, r.Current),

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
@@ -49,6 +50,37 @@ func TestEvidence(t *testing.T) {
 		}
 		if got := r.Evidence(t, "v3", 7); got.Clients != 0 || got.Calls != 0 {
 			t.Errorf("v3: got %+v, want none", got)
+		}
+		r.Exec(t, "update quotegate_days set day = day + 40 where served = 1000") // as a clock that was ahead would
+		if got := r.Evidence(t, "v1", 1); got.Clients != 2 {
+			t.Errorf("got %+v, want a client of a day to come to count", got)
+		}
+	})
+}
+
+// The traffic is that of the last hour and the one before, of a day and of a week. Pages
+// and metrics have it as soon as it is written.
+func TestTraffic(t *testing.T) {
+	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+		midnight := recorded.Noon.Truncate(24 * time.Hour)
+		r := recorded.Begin(t, cfg, clock.At(midnight.AddDate(0, 0, -6)))
+		r.Call("origin https://week.example", 5)
+		r.Up(t, 5*24*time.Hour)
+		r.Call("origin https://day.example", 3)
+		r.Up(t, 23*time.Hour)
+		r.Call("origin https://hour.example", 2)
+		r.Refuse("origin https://hour.example", 4, fault.VersionBrownout)
+		r.Up(t, time.Hour)
+		for calls := range uint64(2) {
+			r.Call("origin https://now.example", 1)
+			want := evidence.Traffic{
+				Hour: evidence.Count{Calls: 3 + calls, Clients: 2}, Day: evidence.Count{Calls: 6 + calls, Clients: 3},
+				Week: evidence.Count{Calls: 11 + calls, Clients: 4}, Unserved: map[string]uint64{"brownout": 4},
+			}
+			page := r.Report(t).Versions[1].Traffic
+			if metrics := r.Stats().Traffic["v1"]; !reflect.DeepEqual(page, want) || !reflect.DeepEqual(metrics, want) {
+				t.Errorf("got %+v and %+v, want %+v", page, metrics, want)
+			}
 		}
 	})
 }

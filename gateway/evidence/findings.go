@@ -50,46 +50,39 @@ func (c *Client) Finding() event.Outcome {
 
 // Short is the finding in a few words, for a table.
 func (f FindingCount) Short() string {
-	switch {
-	case f.Outcome == event.SameMoney:
-		return "same amounts, new format"
-	case f.Outcome == event.DifferentMoney && f.Param != "":
-		return "different amount: sends " + f.Param
-	case f.Outcome == event.DifferentMoney:
-		return "different amount"
-	case f.Outcome != event.Refused:
-		return fmt.Sprintf("unknown: %q", f.Outcome)
-	case f.Code == fault.MissingParameter && f.Param != "":
-		return "refused: omits " + f.Param
-	case f.Param != "":
-		return fmt.Sprintf("refused: %s, %s", f.Param, f.Code)
-	}
-	return strings.TrimSpace("refused: " + string(f.Code))
+	short, _ := f.describe("", "")
+	return short
 }
 
 // Sentence says what the finding means for the calls of one client.
 func (f FindingCount) Sentence(version, successor string) string {
-	return humanize.Count(f.Calls, "call", "calls") + " " + f.would(version, successor) + "."
+	_, would := f.describe(version, successor)
+	return humanize.Count(f.Calls, "call", "calls") + " " + would + "."
 }
 
-// would says what calls would get from the successor.
-func (f FindingCount) would(version, successor string) string {
+// describe says in a few words and in a clause what calls would get from the successor.
+func (f FindingCount) describe(version, successor string) (short, would string) {
+	refused := "would be refused by " + successor
 	switch {
 	case f.Outcome == event.SameMoney:
-		return fmt.Sprintf("would get the same transaction and the same amounts from %s, in a new format", successor)
+		return "same amounts, new format",
+			fmt.Sprintf("would get the same transaction and the same amounts from %s, in a new format", successor)
 	case f.Outcome == event.DifferentMoney && f.Param != "":
-		return fmt.Sprintf("would get a different amount from %s, because %s ignores %s and %[1]s does not",
-			successor, version, f.Param)
+		return "different amount: sends " + f.Param,
+			fmt.Sprintf("would get a different amount from %s, because %s ignores %s and %[1]s does not",
+				successor, version, f.Param)
 	case f.Outcome == event.DifferentMoney:
-		return "would get a different amount from " + successor
+		return "different amount", "would get a different amount from " + successor
 	case f.Outcome != event.Refused:
-		return fmt.Sprintf("have a finding of another release (%q), which this one does not know", f.Outcome)
+		return fmt.Sprintf("unknown: %q", f.Outcome),
+			fmt.Sprintf("have a finding of another release (%q), which this one does not know", f.Outcome)
 	case f.Code == fault.MissingParameter && f.Param != "":
-		return fmt.Sprintf("would be refused by %s, because %s is missing", successor, f.Param)
+		return "refused: omits " + f.Param, fmt.Sprintf("%s, because %s is missing", refused, f.Param)
 	case f.Param != "":
-		return fmt.Sprintf("would be refused by %s, because of the value of %s (%s)", successor, f.Param, f.Code)
+		return fmt.Sprintf("refused: %s, %s", f.Param, f.Code),
+			fmt.Sprintf("%s, because of the value of %s (%s)", refused, f.Param, f.Code)
 	}
-	return fmt.Sprintf("would be refused by %s (%s)", successor, f.Code)
+	return strings.TrimSpace("refused: " + string(f.Code)), fmt.Sprintf("%s (%s)", refused, f.Code)
 }
 
 // Findings says what the current version would answer to the calls that an old
@@ -121,7 +114,7 @@ const (
 )
 
 // findingsOf adds up the findings of the clients of a version that have not moved.
-func findingsOf(all []*usage, version, successor string, uncompared int) *Findings {
+func findingsOf(all []*Client, version, successor string, uncompared int) *Findings {
 	found := &Findings{Successor: successor, Reasons: []Reason{}}
 	for _, u := range all {
 		if u.Version != version || u.Calls90 == 0 || u.HasMoved() {
@@ -139,7 +132,7 @@ func findingsOf(all []*usage, version, successor string, uncompared int) *Findin
 }
 
 // add counts a finding of a client. The same amounts need no reason.
-func (f *Findings) add(u *usage, one FindingCount) {
+func (f *Findings) add(u *Client, one FindingCount) {
 	if f.Since.IsZero() || u.Found.Before(f.Since) {
 		f.Since = u.Found
 	}
@@ -167,7 +160,7 @@ func (f *Findings) add(u *usage, one FindingCount) {
 	reason.Calls += one.Calls
 	reason.Clients++
 	if len(reason.names) < summaryClients {
-		reason.names = append(reason.names, u.Client.Client)
+		reason.names = append(reason.names, u.Client)
 	}
 }
 

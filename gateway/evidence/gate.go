@@ -40,11 +40,29 @@ func (r *Reader) Evidence(version string, gate lifecycle.Gate, sunset time.Time)
 	if at.Before(sunset) && !r.Now().Before(sunset) {
 		reasons = append(reasons, "by the database's clock the sunset has not come")
 	}
+	totals := readTotals(q, first, forever)
 	if gate.CountsUnverified() { // else these calls are unverified
-		reasons = append(reasons, unnamed(q, version, first, "")...)
+		reasons = append(reasons, unnamed(totals, version, "")...)
 	}
-	e := r.count(q, version, gate, at)
-	e.Waiting, e.WaitingCount = r.waiting(q, version, at, first)
+	var e lifecycle.Evidence
+	var users []user
+	var quiet []*Client // that called within 90 days, but not within the gate's
+	decide := r.decider(gate, first, &e)
+	r.eachClient(q, version, at, forever, func(c *Client) {
+		switch {
+		case c.lastUsed >= first:
+			users = append(users, decide(c))
+		case c.lastUsed > 0 && c.Marked == nil:
+			one := *c
+			quiet = append(quiet, &one)
+		}
+	})
+	e.UnverifiedNames = e.Names - e.Known - e.Registered
+	if gate.Count == lifecycle.CountProven {
+		e.UnverifiedNames = e.Names - e.Proven
+	}
+	countCalls(q, version, gate, at, users, totals, &e)
+	e.Waiting, e.WaitingCount = r.waiting(q, version, quiet)
 	e.Missing = strings.Join(reasons, "; ")
 	return e, q.Err
 }
@@ -57,12 +75,70 @@ type user struct {
 	ignored int64 // calls up to this day count for nothing; 0: none
 }
 
-// count is the part of the evidence that says whom a gate counts, and their calls.
-func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at time.Time) (e lifecycle.Evidence) {
+// decider decides about the clients that used a version since a day whether a gate counts
+// them, and adds them up:
+//   - one that only got errors, and then a brownout's, does not;
+//   - one that the operator has marked as moved does not, nor do its calls up to the day
+//     of the mark, unless it has called since with its key. A call since without one
+//     is unverified;
+//   - an unverified client does if the gate counts everybody.
+func (r *Reader) decider(gate lifecycle.Gate, first int64, e *lifecycle.Evidence) func(*Client) user {
+	ask := r.Registered
+	if gate.CountsUnverified() || gate.Count != "" {
+		ask = nil // it does not matter
+	}
+	isRegistered := r.registry.reader(ask, r.Now())
+	return func(c *Client) user {
+		u := user{id: c.id, lastDay: c.lastUsed}
+		proven := c.lastProven >= first
+		verified := c.Known || c.listed
+		e.Names++
+		e.Proven += oneIf(proven)
+		if verified {
+			e.Known++
+		} else if id, is := strings.CutPrefix(c.Client, string(caller.Integrator)+" "); is {
+			registered, known := isRegistered(id)
+			verified = registered || !known
+			e.Registered += oneIf(verified)
+			e.Unasked += oneIf(!known)
+		}
+		if c.Marked != nil {
+			e.Marked++
+			u.ignored = int64(c.Marked.On)
+			verified = false
+		}
+		if gate.Count == lifecycle.CountProven {
+			verified = proven && c.Marked == nil
+		}
+		u.counts = (verified || gate.CountsUnverified()) && u.lastDay > u.ignored
+		if c.onlyErrors {
+			e.Errors++
+			u.counts = false
+			u.ignored = u.lastDay
+		}
+		e.Clients += oneIf(u.counts)
+		return u
+	}
+}
+
+// countCalls adds up the calls of the users that a gate counts, and of the others.
+func countCalls(
+	q *store.Session, version string, gate lifecycle.Gate, at time.Time,
+	users []user, totals []dayTotal, e *lifecycle.Evidence,
+) {
 	first := store.FirstDay(at, gate.Days)
 	days := int(at.Unix()/day-first) + 1
-	users := r.readUsers(q, version, gate, first, &e)
-	all, everywhere := readCalls(q, version, first, days)
+	all := make([]int64, days)
+	var everywhere, unverified int64
+	for _, t := range totals {
+		if !t.isEvidence() {
+			continue
+		}
+		everywhere += t.calls
+		if t.version == version && t.day < first+int64(days) {
+			all[t.day-first] += t.calls
+		}
+	}
 	theirs := make([]int64, days)
 	var special []int64 // clients whose own calls have to be known
 	byID := map[int64]user{}
@@ -89,104 +165,21 @@ func (r *Reader) count(q *store.Session, version string, gate lifecycle.Gate, at
 			}
 		})
 	others := make([]int64, days)
-	var unverified int64
 	for i := range all {
 		if gate.CountsUnverified() {
 			theirs[i] = all[i]
-		} else {
-			others[i] = max(0, all[i]-theirs[i])
-			unverified += others[i]
 		}
+		others[i] = max(0, all[i]-theirs[i])
+		unverified += others[i]
 	}
 	e.Calls = int(slices.Max(theirs))
 	e.UnverifiedCalls = int(slices.Max(others))
 	if everywhere > 0 {
 		e.UnverifiedShare = min(1, float64(unverified)/float64(everywhere))
 	}
-	if gate.Exceeds(e) {
+	if gate.Exceeds(*e) {
 		e.Earliest = earliest(&gate, users, first, theirs, others)
 	}
-	return e
-}
-
-// readUsers reads the clients that used a version since a day, and whether they count:
-//   - one that only got errors, and then a brownout's, does not;
-//   - one that the operator has marked as moved does not, nor do its calls up to the day
-//     of the mark, unless it has called since with its key. A call since without one
-//     is unverified;
-//   - an unverified client does if the gate counts everybody.
-func (r *Reader) readUsers(
-	q *store.Session, version string, gate lifecycle.Gate, first int64, e *lifecycle.Evidence,
-) (users []user) {
-	ctx, cancel := context.WithTimeout(context.Background(), askLimit)
-	defer cancel()
-	ask := r.Registered
-	if gate.CountsUnverified() || gate.Count != "" {
-		ask = nil // it does not matter
-	}
-	isRegistered := r.registry.reader(ctx, ask, r.Now())
-	var u user
-	var name, kind string
-	var served, failed, proven, lastProven int64
-	q.Each(`select u.client, c.name, c.kind, u.last_day, u.served, u.failed, u.proven, u.last_proven
-		from (select client, max(case when served + brownout > 0 then day else 0 end) as last_day,
-			cast(sum(served) as bigint) as served, cast(sum(failed) as bigint) as failed,
-			cast(sum(proven) as bigint) as proven, max(case when proven > 0 then day else 0 end) as last_proven
-			from quotegate_days where version = $1 and day >= $2 group by client) as u
-		join quotegate_clients as c on c.id = u.client where u.last_day > 0`, []any{version, first},
-		[]any{&u.id, &name, &kind, &u.lastDay, &served, &failed, &proven, &lastProven}, func() {
-			one := u
-			e.Names++
-			e.Proven += oneIf(proven > 0)
-			written, verified := r.Known(name)
-			verified = verified || kind == string(caller.Known)
-			if verified {
-				e.Known++
-			} else if id, is := strings.CutPrefix(name, string(caller.Integrator)+" "); is {
-				registered, known := isRegistered(id)
-				verified = registered || !known
-				e.Registered += oneIf(verified)
-				e.Unasked += oneIf(!known)
-			}
-			if written.Moved.Holds(unix(lastProven * day)) {
-				e.Marked++
-				one.ignored = int64(written.Moved.On)
-				verified = false
-			}
-			if gate.Count == lifecycle.CountProven {
-				verified = proven > 0 && one.ignored == 0
-			}
-			one.counts = (verified || gate.CountsUnverified()) && one.lastDay > one.ignored
-			if served == 0 && failed > 0 {
-				e.Errors++
-				one.counts = false
-				one.ignored = one.lastDay
-			}
-			e.Clients += oneIf(one.counts)
-			users = append(users, one)
-		})
-	e.UnverifiedNames = e.Names - e.Known - e.Registered
-	if gate.Count == lifecycle.CountProven {
-		e.UnverifiedNames = e.Names - e.Proven
-	}
-	return users
-}
-
-// readCalls reads all calls of a version that are evidence, day by day, and how many there
-// are to all versions.
-func readCalls(q *store.Session, version string, first int64, days int) (all []int64, everywhere int64) {
-	all = make([]int64, days)
-	var on, calls, toAny int64
-	q.Each(`select hour / 86400 as day, cast(sum(case when version = $1 then calls else 0 end) as bigint),
-		cast(sum(calls) as bigint) from quotegate_totals
-		where outcome in ('served', 'brownout') and hour >= $2 group by day`,
-		[]any{version, first * day}, []any{&on, &calls, &toAny}, func() {
-			everywhere += toAny
-			if i := on - first; i < int64(days) {
-				all[i] = calls
-			}
-		})
-	return all, everywhere
 }
 
 // earliest is when a gate no longer holds because of these clients and calls, if
@@ -214,20 +207,23 @@ func earliest(gate *lifecycle.Gate, users []user, first int64, theirs, others []
 	return unix((first + int64(days-1+later)) * day)
 }
 
-// waiting are the clients of the last 90 days that have not moved and did not call since
-// a day.
-func (r *Reader) waiting(q *store.Session, version string, at time.Time, first int64) (names []string, count int) {
-	var name string
-	q.Each(`select c.name, count(*) over () from (select client, max(last) as last,
-			cast(sum(served + brownout) as bigint) as calls from quotegate_days
-			where version = $1 and day >= $2 and served + brownout > 0 group by client) as u
-		join quotegate_clients as c on c.id = u.client
-		where u.last < $3 and not exists (select 1 from quotegate_days as m
-			where m.version = $4 and m.version <> $1 and m.client = u.client and m.served > 0 and m.last > u.last)
-		order by c.kind <> 'client', u.calls desc, c.name limit $5`,
-		[]any{version, store.FirstDay(at, store.ReportDays), first * day, r.Current, maxWaiting},
-		[]any{&name, &count}, func() { names = append(names, name) })
-	return names, count
+// waiting names the first of some clients that have not moved, and counts them.
+func (r *Reader) waiting(q *store.Session, version string, some []*Client) (names []string, count int) {
+	var ids []int64
+	for _, c := range some {
+		ids = append(ids, c.id)
+	}
+	moved := map[int64]int64{}
+	var id, last int64
+	q.EachAmong(`select client, max(last) from quotegate_days
+		where version = $1 and version <> $2 and served > 0 and client in IDS group by client`,
+		ids, []any{r.Current, version}, []any{&id, &last}, func() { moved[id] = last })
+	some = slices.DeleteFunc(some, func(c *Client) bool { return moved[c.id] > c.last })
+	slices.SortFunc(some, orders[""])
+	for _, c := range some[:min(maxWaiting, len(some))] {
+		names = append(names, c.Client)
+	}
+	return names, len(some)
 }
 
 // Released returns when the gate of a version let a sunset pass.
@@ -287,9 +283,10 @@ type registration struct {
 // reader returns whether an integrator is registered, and whether that is known. It asks
 // a few times at most; if ask is nil, it says what is remembered.
 func (r *registry) reader(
-	ctx context.Context, ask func(context.Context, string) (bool, error), now time.Time,
+	ask func(context.Context, string) (bool, error), now time.Time,
 ) func(id string) (registered, known bool) {
 	budget := askAtOnce
+	end := time.Now().Add(askLimit)
 	return func(id string) (registered, known bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -298,6 +295,8 @@ func (r *registry) reader(
 			return got.registered, got.asked
 		}
 		budget--
+		ctx, cancel := context.WithDeadline(context.Background(), end)
+		defer cancel()
 		is, err := ask(ctx, id)
 		if err == nil {
 			got = registration{is, true, now.Add(askEvery)}

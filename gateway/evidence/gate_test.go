@@ -3,10 +3,12 @@ package evidence_test
 import (
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
@@ -135,10 +137,19 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 }
 
 // Clients of the last 90 days that did not call within the gate's days, and have not
-// moved, are named.
+// moved, are named. A mark of the operator counts until a call with the client's key.
 func TestWaitingClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
+		mark := &caller.Mark{On: caller.Date(recorded.Noon.Unix()/store.Day - 1), Why: "they wrote so"}
+		r.Known = func(name string) (caller.Client, bool) {
+			if name != "client Marked" && name != "client Back" {
+				return caller.Client{}, false
+			}
+			return caller.Client{Moved: mark}, true
+		}
+		r.As("v1", caller.Caller{Known: &caller.Client{Name: "Marked"}})
+		r.As("v1", caller.Caller{Known: &caller.Client{Name: "Back"}, Key: 3})
 		for i := range 12 {
 			r.Call(fmt.Sprintf("origin https://monthly-%02d.example", i), 1)
 		}
@@ -149,10 +160,11 @@ func TestWaitingClients(t *testing.T) {
 		r.Call("origin https://daily.example", 1)
 		r.Flush(t)
 		e := r.Evidence(t, "v1", 7)
-		if e.Clients != 1 || e.WaitingCount != 13 || len(e.Waiting) != 10 || e.Waiting[0] != "client Acme" {
-			t.Errorf("got %+v, want the 13 that wait, the known one first, and ten names", e)
+		if e.Clients != 1 || e.WaitingCount != 14 || len(e.Waiting) != 10 ||
+			!slices.Equal(e.Waiting[:2], []string{"client Acme", "client Back"}) {
+			t.Errorf("got %+v, want the 14 that wait, the known ones first, and ten names", e)
 		}
-		if e := r.Evidence(t, "v1", 30); e.WaitingCount != 0 || e.Clients != 15 {
+		if e := r.Evidence(t, "v1", 30); e.WaitingCount != 0 || e.Clients != 17 {
 			t.Errorf("got %+v of 30 days, want all, and nobody waiting", e)
 		}
 	})

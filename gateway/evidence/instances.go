@@ -208,43 +208,21 @@ func unix(t int64) time.Time {
 	return time.Unix(t, 0).UTC()
 }
 
-// Windows are the times over which calls are added up: the last hour and the one before,
-// one day, and 7 days.
-var Windows = [3]string{"hour", "day", "week"}
-
-// Count is how many calls a version served in a window, and how many clients it
-// served or refused by a brownout.
-type Count struct {
-	Calls   uint64 `json:"calls"`
-	Clients uint64 `json:"clients"`
-}
-
 // Stats are numbers that are needed too often to query the database each time.
 type Stats struct {
 	Since     time.Time // the counts are complete since then
 	Instances []Instance
-	Notes     []string                       // what the numbers do not include
-	Counts    map[string][len(Windows)]Count // by version
-	Unserved  map[string]map[string]uint64   // calls of 7 days, by version and outcome
-	Bytes     int64                          // of the database
-	Plans     int                            // different ones that the instances follow
+	Notes     []string           // what the numbers do not include
+	Traffic   map[string]Traffic // by version
+	Bytes     int64              // of the database
+	Plans     int                // different ones that the instances follow
 }
 
-// ReadStats reads the stats from the database. If there are last ones, it takes their
-// counts, which take long to read.
-func (r *Reader) ReadStats(q *store.Session, at time.Time, last *Stats) *Stats {
-	s := &Stats{Counts: map[string][len(Windows)]Count{}, Unserved: map[string]map[string]uint64{}}
-	if last != nil {
-		s.Counts = last.Counts
-		s.Unserved = last.Unserved
-	} else {
-		r.countCalls(q, at, s)
-		r.countClients(q, at, s)
-	}
+// ReadStats reads the stats from the database, but for the traffic, which takes longer.
+func (r *Reader) ReadStats(q *store.Session, at time.Time) *Stats {
 	var gapEnd int64
 	q.Get("select coalesce(max(ended), 0) from quotegate_gaps where ended <= $1", []any{at.Unix()}, &gapEnd)
-	s.Since = unix(max(q.Facts().Since.Unix(), gapEnd))
-	s.Bytes = q.Size()
+	s := &Stats{Since: unix(max(q.Facts().Since.Unix(), gapEnd)), Bytes: q.Size()}
 	yesterday := store.FirstDay(at, 1)
 	runs := readRuns(q, yesterday*day)
 	for _, i := range runs {
@@ -253,7 +231,7 @@ func (r *Reader) ReadStats(q *store.Session, at time.Time, last *Stats) *Stats {
 		}
 	}
 	s.Instances = instances(runs, at)
-	s.Notes = unnamed(q, "", yesterday, "since yesterday, ")
+	s.Notes = unnamed(readTotals(q, yesterday, forever), "", "since yesterday, ")
 	if s.Bytes > r.DB.Most/10*8 {
 		s.Notes = append(s.Notes, fmt.Sprintf("the database has %s MB; at %s MB the oldest counts are deleted",
 			humanize.Number(s.Bytes>>20), humanize.Number(r.DB.Most>>20)))
@@ -266,49 +244,6 @@ func (r *Reader) ReadStats(q *store.Session, at time.Time, last *Stats) *Stats {
 	s.Notes = append(s.Notes, r.strange(runs, at)...)
 	s.Notes = append(s.Notes, gaps(q, yesterday*day)...)
 	return s
-}
-
-// countCalls adds up the calls of the windows.
-func (r *Reader) countCalls(q *store.Session, at time.Time, s *Stats) {
-	lastHour := (at.Unix()/hour - 1) * hour
-	var version, what string
-	var calls [len(Windows)]uint64
-	q.Each(`select version, outcome, cast(sum(case when hour >= $1 then calls else 0 end) as bigint),
-		cast(sum(case when hour >= $2 then calls else 0 end) as bigint), cast(sum(calls) as bigint)
-		from quotegate_totals where hour >= $3 and hour <= $4 group by version, outcome`,
-		[]any{lastHour, store.FirstDay(at, 1) * day, store.FirstDay(at, 7) * day, at.Unix()},
-		[]any{&version, &what, &calls[0], &calls[1], &calls[2]}, func() {
-			if !slices.Contains(r.Versions, version) { // of another release
-				return
-			}
-			if what == store.Served {
-				s.Counts[version] = [len(Windows)]Count{{Calls: calls[0]}, {Calls: calls[1]}, {Calls: calls[2]}}
-				return
-			}
-			if s.Unserved[version] == nil {
-				s.Unserved[version] = map[string]uint64{}
-			}
-			s.Unserved[version][what] = calls[2]
-		})
-}
-
-// countClients counts the clients of the windows.
-func (r *Reader) countClients(q *store.Session, at time.Time, s *Stats) {
-	today := at.Unix() / day
-	before := at.Add(-time.Hour).Unix()
-	for _, version := range r.Versions {
-		counts := s.Counts[version]
-		q.Get(`select count(distinct client) from quotegate_days where version = $1
-			and (day = $2 and hours & $3 <> 0 or day = $4 and hours & $5 <> 0)`,
-			[]any{version, today, 1 << (at.Unix() % day / hour), before / day, 1 << (before % day / hour)},
-			&counts[0].Clients)
-		q.Get(`select coalesce(sum(case when last >= $1 then 1 else 0 end), 0), count(*)
-			from (select client, max(day) as last from quotegate_days
-			where version = $2 and day >= $3 and day <= $4 and served + brownout > 0 group by client) as c`,
-			[]any{store.FirstDay(at, 1), version, store.FirstDay(at, 7), today},
-			&counts[1].Clients, &counts[2].Clients)
-		s.Counts[version] = counts
-	}
 }
 
 // strange notes instances that are silent, counts from the future, and a file that several
@@ -334,13 +269,37 @@ func (r *Reader) strange(runs []run, at time.Time) (notes []string) {
 	return notes
 }
 
+// dayTotal is all calls of a version with an outcome on a day.
+type dayTotal struct {
+	version, outcome    string
+	day, calls, unnamed int64
+}
+
+// isEvidence reports whether a gate counts such calls.
+func (t dayTotal) isEvidence() bool { return t.outcome == store.Served || t.outcome == store.Brownout }
+
+// forever is a last day for what must not leave out calls that a clock recorded too late.
+const forever = 1 << 31
+
+// readTotals reads the totals from a day to another one.
+func readTotals(q *store.Session, first, last int64) (all []dayTotal) {
+	var t dayTotal
+	q.Each(`select version, outcome, hour / 86400 as day, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
+		from quotegate_totals where hour >= $1 and hour < $2 group by version, outcome, day`,
+		[]any{first * day, (last + 1) * day}, []any{&t.version, &t.outcome, &t.day, &t.calls, &t.unnamed},
+		func() { all = append(all, t) })
+	return all
+}
+
 // unnamed notes how many calls of a version, which are evidence, count under no client
-// of their own since a day; of all versions if none is named.
-func unnamed(t *store.Session, version string, since int64, prefix string) []string {
+// of their own; of all versions if none is named.
+func unnamed(totals []dayTotal, version, prefix string) []string {
 	var n int64
-	t.Get(`select cast(coalesce(sum(unnamed), 0) as bigint) from quotegate_totals
-		where ($1 = '' or version = $1) and outcome in ('served', 'brownout') and hour >= $2`,
-		[]any{version, since * day}, &n)
+	for _, t := range totals {
+		if t.isEvidence() && (version == "" || version == t.version) {
+			n += t.unnamed
+		}
+	}
 	if n == 0 {
 		return nil
 	}

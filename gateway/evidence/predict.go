@@ -80,7 +80,7 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 		if missing := missing(db, runs, at, first*day, 0, time.Time{}); len(missing) > 0 {
 			s.Notes = append(s.Notes, "the counts of four weeks are incomplete: "+strings.Join(missing, "; "))
 		}
-		s.Notes = append(s.Notes, unnamed(db, "", first, "")...)
+		s.Notes = append(s.Notes, unnamed(readTotals(db, first, forever), "", "")...)
 		read, err := r.read(db, at)
 		if err != nil {
 			return err
@@ -91,9 +91,10 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 			if schedule == nil {
 				continue
 			}
+			ofOthers := func(c *Client) bool { return c.Version != version }
 			p := prediction{
 				Session: db, version: version, schedule: schedule, now: at.Unix(), counted: counted(runs, 1),
-				clients: slices.DeleteFunc(slices.Clone(read.all), func(u *usage) bool { return u.Version != version }),
+				clients: slices.DeleteFunc(slices.Clone(read.all), ofOthers),
 			}
 			for _, b := range schedule.Brownouts {
 				s.Windows = append(s.Windows, p.window(b))
@@ -117,14 +118,14 @@ type prediction struct {
 	*store.Session
 	version  string
 	schedule *lifecycle.Schedule
-	counted  []span   // when calls were counted
-	clients  []*usage // of the version, also those that only get errors
+	counted  []span    // when calls were counted
+	clients  []*Client // of the version, also those that only get errors
 	now      int64
 }
 
 // stays reports whether a client would be refused if a window takes it: it called within
 // 90 days and has not moved or, if it only gets errors, called within four weeks.
-func (p *prediction) stays(u *usage) bool {
+func (p *prediction) stays(u *Client) bool {
 	if u.onlyErrors {
 		return u.lastDay >= p.now/day-simulatedWeeks*7
 	}
@@ -141,14 +142,14 @@ func (p *prediction) window(b lifecycle.Brownout) Hit {
 		spans := p.sameHours(from, to)
 		hit.Weeks = len(spans)
 		calls := p.calls(spans, "served + brownout")
-		return p.fill(hit, calls, func(u *usage) bool { return p.stays(u) && p.schedule.Hits(b, u.Subject()) })
+		return p.fill(hit, calls, func(u *Client) bool { return p.stays(u) && p.schedule.Hits(b, u.Subject()) })
 	}
 	if !p.covers(span{from, to}) {
 		return hit // not known whom it refused
 	}
 	hit.Weeks = 1
 	calls := p.calls([]span{{from, to}}, "brownout")
-	return p.fill(hit, calls, func(u *usage) bool { return calls[u.id] > 0 })
+	return p.fill(hit, calls, func(u *Client) bool { return calls[u.id] > 0 })
 }
 
 // minutes is the longest gap that counts as none: an instance writes well within it.
@@ -224,9 +225,9 @@ func (p *prediction) sunset(gate *lifecycle.GateReading) Hit {
 // fill counts the clients that are refused and those that only get errors, adds up their
 // calls, as an average over the weeks, and names them. Of no weeks, the calls are not
 // known.
-func (p *prediction) fill(hit Hit, calls map[int64]float64, refused func(*usage) bool) Hit {
-	quiet := func(u *usage) bool { return hit.Weeks > 0 && calls[u.id] == 0 && !hit.To.IsZero() && !u.onlyErrors }
-	var found []*usage
+func (p *prediction) fill(hit Hit, calls map[int64]float64, refused func(*Client) bool) Hit {
+	quiet := func(u *Client) bool { return hit.Weeks > 0 && calls[u.id] == 0 && !hit.To.IsZero() && !u.onlyErrors }
+	var found []*Client
 	clients, sum := 0, 0.0
 	for _, u := range p.clients {
 		if !refused(u) {
@@ -250,13 +251,13 @@ func (p *prediction) fill(hit Hit, calls map[int64]float64, refused func(*usage)
 		average := uint64(math.Ceil(sum/float64(hit.Weeks) - 0.001))
 		hit.Calls = &average
 	}
-	slices.SortStableFunc(found, func(a, b *usage) int {
+	slices.SortStableFunc(found, func(a, b *Client) int {
 		return cmp.Or(cmp.Compare(oneIf(a.onlyErrors), oneIf(b.onlyErrors)),
 			cmp.Compare(oneIf(b.Known), oneIf(a.Known)), cmp.Compare(calls[b.id], calls[a.id]))
 	})
 	for _, u := range found[:min(maxNames, len(found))] {
 		moved := !u.Moved.IsZero()
-		hit.Names = append(hit.Names, HitClient{u.Client.Client, moved, u.failing, u.onlyErrors, quiet(u)})
+		hit.Names = append(hit.Names, HitClient{u.Client, moved, u.failing, u.onlyErrors, quiet(u)})
 	}
 	return hit
 }

@@ -156,27 +156,6 @@ func TestPredictionIsTheSet(t *testing.T) {
 	})
 }
 
-// A known client that the plan exempts by its origin is spared, as it is in a real
-// window, though its name does not tell.
-func TestSimulateKnownClients(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon.Truncate(time.Hour)))
-	for _, exempt := range []bool{true, false} {
-		r.Observe(&event.Event{Time: r.Clock.Now(), Version: "v1", Client: fmt.Sprintf("client exempt %t", exempt), Pair: recorded.Pair, Exempt: exempt})
-	}
-	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
-	r.Clock.Advance(24 * time.Hour)
-	for exempt, want := range map[string][]string{
-		`"origin:https://acme.example"`: {"client exempt false"},
-		`"client:exempt false"`:         {"client exempt true"},
-		``:                              {"client exempt false", "client exempt true"},
-	} {
-		got := slices.Sorted(slices.Values(hitNames(simulate(r, t, plan(t, window, window.Add(time.Hour), 1, exempt)).Windows[0])))
-		if !slices.Equal(got, want) {
-			t.Errorf("%s: got %q refused, want %q", exempt, got, want)
-		}
-	}
-}
-
 // With less than four weeks recorded, the average is of what there is.
 func TestSimulateWithLittle(t *testing.T) {
 	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon.Truncate(time.Hour)))

@@ -34,9 +34,8 @@ type Query struct {
 	Page     int    // from 1
 	Per      int    // clients a page
 
-	hits    func(lifecycle.Subject) bool
-	gate    *lifecycle.Gate
-	counted map[int64]bool // the clients that it counts
+	hits func(lifecycle.Subject) bool
+	gate *lifecycle.Gate
 }
 
 const (
@@ -50,21 +49,21 @@ const (
 )
 
 // orders are the ways to sort clients.
-var orders = map[string]func(a, b *usage) int{
-	"": func(a, b *usage) int {
+var orders = map[string]func(a, b *Client) int{
+	"": func(a, b *Client) int {
 		return cmp.Or(cmp.Compare(oneIf(b.Known), oneIf(a.Known)), cmp.Compare(b.Calls90, a.Calls90), byName(a, b))
 	},
-	"calls":    func(a, b *usage) int { return cmp.Or(cmp.Compare(b.Calls90, a.Calls90), byName(a, b)) },
-	"calls30":  func(a, b *usage) int { return cmp.Or(cmp.Compare(b.Calls30, a.Calls30), byName(a, b)) },
-	"calls7":   func(a, b *usage) int { return cmp.Or(cmp.Compare(b.Calls7, a.Calls7), byName(a, b)) },
-	"first":    func(a, b *usage) int { return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), byName(a, b)) },
-	"last":     func(a, b *usage) int { return cmp.Or(cmp.Compare(b.last, a.last), byName(a, b)) },
+	"calls":    func(a, b *Client) int { return cmp.Or(cmp.Compare(b.Calls90, a.Calls90), byName(a, b)) },
+	"calls30":  func(a, b *Client) int { return cmp.Or(cmp.Compare(b.Calls30, a.Calls30), byName(a, b)) },
+	"calls7":   func(a, b *Client) int { return cmp.Or(cmp.Compare(b.Calls7, a.Calls7), byName(a, b)) },
+	"first":    func(a, b *Client) int { return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), byName(a, b)) },
+	"last":     func(a, b *Client) int { return cmp.Or(cmp.Compare(b.last, a.last), byName(a, b)) },
 	"name":     byName,
-	"position": func(a, b *usage) int { return cmp.Or(cmp.Compare(a.Position, b.Position), byName(a, b)) },
+	"position": func(a, b *Client) int { return cmp.Or(cmp.Compare(a.Position, b.Position), byName(a, b)) },
 }
 
-func byName(a, b *usage) int {
-	return cmp.Or(strings.Compare(a.Client.Client, b.Client.Client), cmp.Compare(a.place, b.place))
+func byName(a, b *Client) int {
+	return cmp.Or(strings.Compare(a.Client, b.Client), cmp.Compare(a.place, b.place))
 }
 
 // texts are the parameters of a URL that are text, and what each may be; any text if
@@ -175,41 +174,39 @@ func (q *Query) Choose(plan *lifecycle.Plan) error {
 }
 
 // find reads the clients, and chooses those that a query asks for.
-func (r *Reader) find(db *store.Session, q Query, at time.Time) (read *reading, found []*usage, err error) {
+func (r *Reader) find(db *store.Session, q Query, at time.Time) (read *reading, found []*Client, err error) {
 	read, err = r.read(db, at)
 	if err != nil {
 		return nil, nil, err
 	}
+	counts := func(*Client) bool { return true }
 	if q.Gate != "" && q.gate != nil {
-		q.counted = map[int64]bool{}
 		first := store.FirstDay(at, q.gate.Days)
-		for _, u := range r.readUsers(db, q.Version, *q.gate, first, &lifecycle.Evidence{}) {
-			q.counted[u.id] = u.counts
+		decide := r.decider(*q.gate, first, &lifecycle.Evidence{})
+		counts = func(c *Client) bool { return c.lastUsed >= first && decide(c).counts }
+	}
+	for _, c := range read.all {
+		if q.matches(c) && counts(c) {
+			found = append(found, c)
 		}
 	}
-	for _, u := range read.all {
-		if q.matches(u) {
-			found = append(found, u)
-		}
-	}
-	return read, found, db.Err
+	return read, found, nil
 }
 
-func (q *Query) matches(u *usage) bool {
+func (q *Query) matches(c *Client) bool {
 	switch {
-	case u.Calls90 == 0 && q.Client == "": // of one client, errors are shown too
-	case q.Version != "" && q.Version != u.Version:
-	case q.Old == "yes" && u.current:
-	case q.Finding != "" && q.Finding != cmp.Or(u.Finding(), noFinding):
-	case q.Moved != "" && q.Moved != yesOrNo(u.HasMoved()):
-	case q.Told != "" && q.Told != yesOrNo(!u.Notified.IsZero()):
-	case q.Software != "" && q.Software != u.Software:
-	case q.Client != "" && q.Client != u.Client.Client:
-	case q.Search != "" && !strings.Contains(strings.ToLower(u.Client.Client), strings.ToLower(q.Search)):
-	case q.Kind != "" && q.Kind != u.kind:
-	case q.Known != "" && q.Known != yesOrNo(u.Known):
-	case q.counted != nil && !q.counted[u.id]:
-	case q.hits != nil && (u.onlyErrors || !q.hits(u.Subject())): // whoever only gets errors loses nothing
+	case c.Calls90 == 0 && q.Client == "": // of one client, errors are shown too
+	case q.Version != "" && q.Version != c.Version:
+	case q.Old == "yes" && c.current:
+	case q.Finding != "" && q.Finding != cmp.Or(c.Finding(), noFinding):
+	case q.Moved != "" && q.Moved != yesOrNo(c.HasMoved()):
+	case q.Told != "" && q.Told != yesOrNo(!c.Notified.IsZero()):
+	case q.Software != "" && q.Software != c.Software:
+	case q.Client != "" && q.Client != c.Client:
+	case q.Search != "" && !strings.Contains(strings.ToLower(c.Client), strings.ToLower(q.Search)):
+	case q.Kind != "" && q.Kind != c.kind:
+	case q.Known != "" && q.Known != yesOrNo(c.Known):
+	case q.hits != nil && (c.onlyErrors || !q.hits(c.Subject())): // whoever only gets errors loses nothing
 	default:
 		return true
 	}
@@ -224,7 +221,7 @@ func yesOrNo(is bool) string {
 }
 
 // page chooses the clients of one page, and adds up all that match.
-func (q *Query) page(found []*usage, report *Report) []*usage {
+func (q *Query) page(found []*Client, report *Report) []*Client {
 	distinct := map[int64]struct{}{}
 	for _, u := range found {
 		distinct[u.id] = struct{}{}

@@ -62,10 +62,8 @@ type Reader struct {
 	Slow   time.Duration // a reading that takes longer is shown for ten times as long
 
 	registry registry
-	turn     chan struct{} // full while something is read that takes long
-	changes  atomic.Int64  // how often the recorder of this process has written
-
-	kept atomic.Pointer[reading] // the last one; nil if it is too old
+	turn     chan struct{}           // full while something is read that takes long
+	kept     atomic.Pointer[reading] // the last one; nil if it is too old
 }
 
 // New makes a reader of a database. Whoever opened that closes it.
@@ -89,9 +87,6 @@ func New(db *store.Store, o Options, w Writer) *Reader {
 	}
 	return r
 }
-
-// Changed is called when counts were written.
-func (r *Reader) Changed() { r.changes.Add(1) }
 
 // inTurn runs one slow read at a time, at the database's time and with all counts
 // written.

@@ -34,15 +34,27 @@ type Report struct {
 // Version is the usage of one version. Of the current one, clients are those that the
 // operator knows or that an old version has seen.
 type Version struct {
-	Version  string            `json:"version"`
-	Hour     Count             `json:"hour"`
+	Version string `json:"version"`
+	Traffic
+	Unnamed  uint64       `json:"unnamed"` // calls of 90 days that are evidence and have no client
+	Days     []VersionDay `json:"days"`    // the last 90, in order, today last
+	Groups   Groups       `json:"groups"`
+	Findings *Findings    `json:"findings,omitempty"` // of an old version
+}
+
+// Traffic is how much a version was used lately.
+type Traffic struct {
+	Hour     Count             `json:"hour"` // the last one, and the one before
 	Day      Count             `json:"day"`
 	Week     Count             `json:"week"`
 	Unserved map[string]uint64 `json:"unserved"` // calls of the week: brownout, retired, rehearsed, failed
-	Unnamed  uint64            `json:"unnamed"`  // calls of 90 days that are evidence and have no client
-	Days     []VersionDay      `json:"days"`     // the last 90, in order, today last
-	Groups   Groups            `json:"groups"`
-	Findings *Findings         `json:"findings,omitempty"` // of an old version
+}
+
+// Count is how many calls a version served, and how many clients it served or refused by
+// a brownout.
+type Count struct {
+	Calls   uint64 `json:"calls"`
+	Clients uint64 `json:"clients"`
 }
 
 // Groups are the clients that called within 90 days, by what is left to do. Moved,
@@ -99,7 +111,7 @@ func (r *Reader) report(db *store.Session, q Query, at time.Time) (Report, error
 	if err != nil {
 		return Report{}, err
 	}
-	stats := r.ReadStats(db, at, read.stats) // an instance that has died is missed at once
+	stats := r.ReadStats(db, at) // read anew, so that an instance that has died is missed at once
 	report := Report{
 		At: r.Now().UTC(), Since: stats.Since, Instances: stats.Instances, Versions: read.versions,
 		Notes: append(append([]string{}, r.Writer.Notes()...), stats.Notes...),
@@ -108,19 +120,13 @@ func (r *Reader) report(db *store.Session, q Query, at time.Time) (Report, error
 	return report, db.Err
 }
 
-// summarise completes the numbers of the versions.
+// summarise adds what the clients say about the versions.
 func (r *Reader) summarise(read *reading) {
 	for i := range read.versions {
 		v := &read.versions[i]
-		count := read.stats.Counts[v.Version]
-		v.Hour, v.Day, v.Week = count[0], count[1], count[2]
-		v.Unserved = read.stats.Unserved[v.Version]
-		if v.Unserved == nil {
-			v.Unserved = map[string]uint64{}
-		}
-		for _, u := range read.all {
-			if u.Version == v.Version && u.Calls90 > 0 {
-				v.Groups.add(u)
+		for _, c := range read.all {
+			if c.Version == v.Version && c.Calls90 > 0 {
+				v.Groups.add(c)
 			}
 		}
 		if r.Current != "" && v.Version != r.Current {
@@ -130,7 +136,7 @@ func (r *Reader) summarise(read *reading) {
 }
 
 // add counts a client in its groups. On the current version nobody has to move.
-func (g *Groups) add(u *usage) {
+func (g *Groups) add(u *Client) {
 	g.Clients++
 	g.Proven += u.Proven
 	g.Claimed += u.Calls90 - min(u.Calls90, u.Proven)
@@ -154,37 +160,75 @@ func (g *Groups) add(u *usage) {
 	}
 }
 
-// readCurves reads the days of all versions.
-func (r *Reader) readCurves(db *store.Session, at time.Time) []Version {
+// readVersions reads the traffic and the days of all versions.
+func (r *Reader) readVersions(db *store.Session, at time.Time) []Version {
 	first, today := store.FirstDay(at, store.ReportDays), at.Unix()/day
+	traffic := r.ReadTraffic(db, at)
+	totals := readTotals(db, first, today)
 	all := make([]Version, len(r.Versions))
-	var on int64
-	var outcome string
-	var calls, unnamed uint64
 	for i, version := range r.Versions {
 		v := &all[i]
 		v.Version = version
+		v.Traffic = traffic[version]
 		for d := first; d <= today; d++ {
 			v.Days = append(v.Days, VersionDay{Day: Day(d * day)})
 		}
-		db.Each(`select hour / 86400 as day, outcome, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
-			from quotegate_totals where version = $1 and hour >= $2 and hour < $3 group by day, outcome`,
-			[]any{version, first * day, (today + 1) * day}, []any{&on, &outcome, &calls, &unnamed}, func() {
-				d := &v.Days[on-first]
-				switch outcome {
-				case store.Served:
-					d.Served = calls
-					v.Unnamed += unnamed
-				case store.Brownout:
-					d.Refused += calls
-					v.Unnamed += unnamed
-				case store.Retired:
-					d.Refused += calls
-				}
-			})
+		for _, t := range totals {
+			if t.version != version {
+				continue
+			}
+			d := &v.Days[t.day-first]
+			switch t.outcome {
+			case store.Served:
+				d.Served = uint64(t.calls)
+			case store.Brownout, store.Retired:
+				d.Refused += uint64(t.calls)
+			}
+			if t.isEvidence() {
+				v.Unnamed += uint64(t.unnamed)
+			}
+		}
+		var on int64
+		var clients uint64
 		db.Each(`select day, count(*) from quotegate_days
 			where version = $1 and day >= $2 and day <= $3 and served + brownout + retired > 0 group by day`,
-			[]any{version, first, today}, []any{&on, &calls}, func() { v.Days[on-first].Clients = calls })
+			[]any{version, first, today}, []any{&on, &clients}, func() { v.Days[on-first].Clients = clients })
+	}
+	return all
+}
+
+// ReadTraffic reads the traffic of all versions.
+func (r *Reader) ReadTraffic(q *store.Session, at time.Time) map[string]Traffic {
+	all := map[string]Traffic{}
+	today, yesterday := at.Unix()/day, store.FirstDay(at, 1)
+	before := at.Add(-time.Hour).Unix()
+	totals := readTotals(q, store.FirstDay(at, 7), today)
+	for _, version := range r.Versions {
+		t := Traffic{Unserved: map[string]uint64{}}
+		for _, total := range totals {
+			switch {
+			case total.version != version:
+			case total.outcome != store.Served:
+				t.Unserved[total.outcome] += uint64(total.calls)
+			case total.day >= yesterday:
+				t.Day.Calls += uint64(total.calls)
+				t.Week.Calls += uint64(total.calls)
+			default:
+				t.Week.Calls += uint64(total.calls)
+			}
+		}
+		q.Get(`select cast(coalesce(sum(calls), 0) as bigint) from quotegate_totals
+			where version = $1 and outcome = 'served' and hour >= $2 and hour <= $3`,
+			[]any{version, before / hour * hour, at.Unix()}, &t.Hour.Calls)
+		q.Get(`select count(distinct client) from quotegate_days where version = $1 and day >= $4 and day <= $2
+			and (day = $2 and hours & $3 <> 0 or day = $4 and hours & $5 <> 0)`,
+			[]any{version, today, 1 << (at.Unix() % day / hour), before / day, 1 << (before % day / hour)},
+			&t.Hour.Clients)
+		q.Get(`select coalesce(sum(case when last >= $1 then 1 else 0 end), 0), count(*)
+			from (select client, max(day) as last from quotegate_days
+			where version = $2 and day >= $3 and day <= $4 and served + brownout > 0 group by client) as c`,
+			[]any{yesterday, version, store.FirstDay(at, 7), today}, &t.Day.Clients, &t.Week.Clients)
+		all[version] = t
 	}
 	return all
 }
@@ -195,7 +239,7 @@ const csvChunk = 10_000
 // WriteCSV writes the clients that match a query, one a line, with a column for each
 // day, version by version. An error before the first line leaves out untouched.
 func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
-	var found []*usage
+	var found []*Client
 	var at time.Time
 	err := r.inTurn(ctx, func(db *store.Session, now time.Time) (err error) {
 		at = now
@@ -205,7 +249,7 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(found, func(a, b *usage) int {
+	slices.SortFunc(found, func(a, b *Client) int {
 		return cmp.Or(cmp.Compare(a.place, b.place), cmp.Compare(a.id, b.id))
 	})
 	today := Day(at.Unix() / day * day)

@@ -114,11 +114,16 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 }
 
 // A client that only ever got errors does not use the version because a brownout
-// refuses it. One that was served once does, and so does one that was never seen before.
+// refuses it. One that was served within 90 days does, and so does one that was never
+// seen before.
 func TestErrorsAreNotUse(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Age(t, 30)
+		r.Call("origin https://earlier.example", 1)
+		r.Up(t, 20*24*time.Hour)
+		r.Errs("origin https://earlier.example", 1)
+		r.Refuse("origin https://earlier.example", 1, fault.VersionBrownout)
 		r.Errs("origin https://broken.example", 9)
 		r.Errs("origin https://sometimes.example", 1)
 		r.Call("origin https://sometimes.example", 1)
@@ -128,8 +133,8 @@ func TestErrorsAreNotUse(t *testing.T) {
 		r.Refuse("origin https://new.example", 3, fault.VersionBrownout)
 		r.Flush(t)
 		e := r.Evidence(t, "v1", 7)
-		if e.Names != 3 || e.Clients != 2 || e.Errors != 1 || e.Calls != 6 {
-			t.Errorf("got %+v, want 2 clients with 6 calls, and one that only gets errors", e)
+		if e.Names != 4 || e.Clients != 3 || e.Errors != 1 || e.Calls != 7 {
+			t.Errorf("got %+v, want 3 clients with 7 calls, and one that only gets errors", e)
 		}
 	})
 }
@@ -174,6 +179,10 @@ func TestMarkedClients(t *testing.T) {
 		if c := report.Clients[0]; c.HasMoved() || c.Proven != 1 || c.Claimed != 7 {
 			t.Errorf("got %+v, want the client back, with one proven call", c)
 		}
+		r.Up(t, 20*24*time.Hour)
+		call(0, 2)
+		check("weeks after the call with its key", lifecycle.Evidence{Clients: 1, Calls: 2},
+			lifecycle.Evidence{Clients: 1, Calls: 2}, lifecycle.Evidence{})
 	})
 }
 

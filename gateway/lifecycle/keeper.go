@@ -237,13 +237,10 @@ func (k *Keeper) log(v *version, now time.Time) {
 	case v.gate.Unknown && now.Sub(v.gate.unknownSince) >= unreadableLimit:
 		k.sayEvery(holdsEvery, v.name+" unreadable", slog.LevelError, "the gate of a version cannot be read",
 			"version", v.name, "why", v.gate.Why)
-	case !v.gate.Unknown && stage == Held:
-		level, what := slog.LevelInfo, "the sunset of a version waits for its gate"
-		if now.Sub(v.schedule.Sunset) >= holdsLimit {
-			level, what = slog.LevelError, "the sunset of a version does not take effect: its gate holds"
-		}
-		k.sayEvery(holdsEvery, v.name+what, level, what, "version", v.name,
-			"sunset", v.schedule.Sunset, "why", v.gate.Why)
+	case !v.gate.Unknown && stage == Held && now.Sub(v.schedule.Sunset) >= holdsLimit:
+		k.sayEvery(holdsEvery, v.name+" holds", slog.LevelError,
+			"the sunset of a version does not take effect: its gate holds",
+			"version", v.name, "sunset", v.schedule.Sunset, "why", v.gate.Why)
 	}
 	for about, text := range map[string]string{"risk": v.risk(), string(stage): v.warning(now)} {
 		if text != "" {

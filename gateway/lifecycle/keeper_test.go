@@ -93,6 +93,9 @@ func TestOwnUsage(t *testing.T) {
 	if len(mine.Versions) != 3 || mine.Versions[0].Name != "v3" || mine.Versions[0].Compared != "2027-01-10" {
 		t.Errorf("got %+v, want the first version too, which is in the plan", mine)
 	}
+	if h, _ := r.admit("v3", who); h.Get("Deprecation") == "" {
+		t.Errorf("got %v, want the end of the first version announced", h)
+	}
 }
 
 // The evidence is told which plan is in force before the gates are read, which release

@@ -208,6 +208,18 @@ func Parse(data []byte, versions []string) (*Plan, error) {
 	return plan, nil
 }
 
+// With is the plan with another schedule of a version; the plan itself is not changed. The
+// error says why the result is not a valid plan.
+func (p *Plan) With(version string, s *Schedule) (*Plan, error) {
+	changed := Plan{Versions: maps.Clone(p.Versions)}
+	changed.Versions[version] = s
+	text, err := json.Marshal(changed)
+	if err != nil {
+		return nil, err
+	}
+	return Parse(text, p.served)
+}
+
 type parser struct {
 	*jsonfile.Problems
 	served []string

@@ -230,8 +230,13 @@ func TestWarningsBeginBeyondTheirBounds(t *testing.T) {
 		"seven days left":      {"2026-11-23T00:00:01Z", "", "", "the sunset is only"},
 		"ninety days' notice":  {"2026-11-23T00:00:00Z", "2026-09-01T00:00:00Z", "2026-09-01T00:00:01Z", "clients have "},
 		"half of the evidence": {"2026-11-23T00:00:00Z", "2026-11-26T12:00:00Z", "2026-11-26T12:00:01Z", "brownouts take up"},
-		"before the evidence":  {"2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-22T00:00:00Z", ""},
-		"all clients":          {"2026-11-23T00:00:00Z", `"share":1`, `"share":0.9`, "no brownout reaches more than"},
+		"two windows": {
+			"2026-11-23T00:00:00Z", `"2026-11-26T12:00:00Z","share":1`,
+			`"2026-11-25T00:00:00Z","share":1},{"from":"2026-11-26T00:00:00Z","to":"2026-11-28T00:00:00Z","share":1`,
+			"brownouts take up",
+		},
+		"before the evidence": {"2026-11-22T00:00:00Z", "2026-11-23T00:00:00Z", "2026-11-22T00:00:00Z", ""},
+		"all clients":         {"2026-11-23T00:00:00Z", `"share":1`, `"share":0.9`, "no brownout reaches more than"},
 		"no window": {
 			"2026-11-23T00:00:00Z", `{"from":"2026-11-23T00:00:00Z","to":"2026-11-26T12:00:00Z","share":1}`, "",
 			"no brownout comes before the sunset",

@@ -77,19 +77,16 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 			t.Fatalf("source %d: got %+v, want one request counted before", n, d)
 		}
 	}
-	if got := b.forgotten.Load(); got != 0 {
-		t.Errorf("got %d forgotten, want none", got)
+	if held, forgotten := b.size(); held != maxSources+1 || forgotten != 0 {
+		t.Errorf("got %d held and %d forgotten, want all and none", held, forgotten)
 	}
 
 	// As many again within the minute: they take the place of others, but of no holder.
 	for n := range maxSources {
 		b.allow(source(maxSources+n).id, 30)
 	}
-	if got, most := b.size(), b.ceiling()+1; got > most {
-		t.Errorf("got %d sources, want %d at most", got, most)
-	}
-	if got, least := b.forgotten.Load(), uint64(2*maxSources-b.ceiling()); got < least {
-		t.Errorf("got %d forgotten early, want at least %d", got, least)
+	if held, forgotten := b.size(); held != b.max || forgotten != uint64(2*maxSources+1-b.max) {
+		t.Errorf("got %d sources and %d forgotten early, want %d and all others", held, forgotten, b.max)
 	}
 	if d := b.allow(source(2*maxSources-1).id, 30); d.used != 1 {
 		t.Errorf("the source seen last: got %+v, want it counted", d)
@@ -104,18 +101,8 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 func TestBudgetCountsWhatItForgets(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	b := newBudget(shardCount, c.Now) // room for one in each shard
-	var same []id
-	for n := 0; len(same) < 2; n++ {
-		if from := source(n).id; b.shard(from) == &b.shards[0] {
-			same = append(same, from)
-		}
-	}
-	for n := uint64(0); len(same) < 4; n++ {
-		if holder := Key(n, 0).id; b.shard(holder) == &b.shards[0] {
-			same = append(same, holder)
-		}
-	}
+	b := newBudget(1, c.Now)
+	sources := []id{source(0).id, source(1).id, Key(0, 0).id, Key(1, 0).id}
 	for _, step := range []struct {
 		later     time.Duration
 		from      int
@@ -130,6 +117,7 @@ func TestBudgetCountsWhatItForgets(t *testing.T) {
 		{sweepEvery - 1, 0, 0, 3, 1},
 		{0, 2, 0, 3, 2}, {0, 3, 0, 3, 3}, // holders of keys take no place
 		{0, 1, 0, 4, 3}, {0, 0, 0, 5, 3}, {0, 1, 0, 6, 3}, {0, 0, 0, 7, 3}, // nor lose theirs
+		{0, 2, 1, 7, 3}, {0, 3, 1, 7, 3},
 		{window + sweepEvery, 0, 0, 7, 1}, // and are dropped too
 		{0, 2, 0, 7, 2},
 		{window - 1, 0, 1, 7, 2},
@@ -137,9 +125,9 @@ func TestBudgetCountsWhatItForgets(t *testing.T) {
 		{sweepEvery - 1, 0, 2, 7, 1},
 	} {
 		c.Advance(step.later)
-		d := b.allow(same[step.from], 30)
-		if d.used != step.used || b.forgotten.Load() != step.forgotten || b.size() != step.held {
-			t.Errorf("%+v: got %+v, %d forgotten and %d held", step, d, b.forgotten.Load(), b.size())
+		d := b.allow(sources[step.from], 30)
+		if held, forgotten := b.size(); d.used != step.used || forgotten != step.forgotten || held != step.held {
+			t.Errorf("%+v: got %+v, %d forgotten and %d held", step, d, forgotten, held)
 		}
 	}
 }
@@ -157,35 +145,16 @@ func TestBudgetTakesARequestBack(t *testing.T) {
 		b.giveBack(from, taken[1])
 		b.giveBack(from, taken[1]) // was taken back already
 		b.giveBack(source(2).id, taken[1])
-		if got, want := b.shard(from).sources[from], (times{taken[0], taken[2]}); !slices.Equal(got, want) {
+		if got, want := b.sources[from], (times{taken[0], taken[2]}); !slices.Equal(got, want) {
 			t.Errorf("%s: got %v, want %v", name, got, want)
 		}
 		b.giveBack(from, taken[2])
 		b.giveBack(from, taken[0])
-		if got := b.shard(from).sources[from]; len(got) != 0 {
+		if got := b.sources[from]; len(got) != 0 {
 			t.Errorf("%s: got %v, want nothing left", name, got)
 		}
 		c.Advance(sweepEvery)
 		b.allow(from, 3) // drops a source of which nothing is left
-	}
-}
-
-// Nobody can choose addresses that share a shard: every process spreads them differently.
-func TestShardsAreChosenByASeed(t *testing.T) {
-	t.Parallel()
-	places := func() (all [64]int) {
-		b := newBudget(maxSources, time.Now)
-		for n := range all {
-			for i := range b.shards {
-				if b.shard(source(n).id) == &b.shards[i] {
-					all[n] = i
-				}
-			}
-		}
-		return all
-	}
-	if one, other := places(), places(); one == other {
-		t.Errorf("got the same shards twice: %v", one)
 	}
 }
 

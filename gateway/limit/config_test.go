@@ -95,15 +95,18 @@ func TestValidate(t *testing.T) {
 // With TLS every node must have a certificate for its own name, unless the URL says that
 // any will do. No request is sent twice, since Redis could count it twice.
 func TestConnect(t *testing.T) {
-	for url, skip := range map[string]bool{
-		"rediss://a": false, "rediss://a?skip_verify=true": true, "rediss://a?addr=b:6379": false,
-		"rediss://a?master_name=main": false,
+	for url, want := range map[string]struct {
+		name string // in every certificate; empty: its own
+		skip bool
+	}{
+		"rediss://a": {name: "a"}, "rediss://a?skip_verify=true": {name: "a", skip: true},
+		"rediss://a?addr=b:6379": {}, "rediss://a?master_name=main": {},
 	} {
-		target, err := parseURL(url)
+		connect, err := parseURL(url)
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := target.connect(time.Second)
+		client := connect(time.Second)
 		var options redis.Options
 		switch c := client.(type) {
 		case *redis.ClusterClient:
@@ -111,11 +114,7 @@ func TestConnect(t *testing.T) {
 		case *redis.Client:
 			options = *c.Options()
 		}
-		name := ""
-		if target.server != nil {
-			name = "a"
-		}
-		if c := options.TLSConfig; c == nil || c.InsecureSkipVerify != skip || c.ServerName != name {
+		if c := options.TLSConfig; c == nil || c.InsecureSkipVerify != want.skip || c.ServerName != want.name {
 			t.Errorf("%s: got %+v", url, c)
 		}
 		if options.MaxRetries != 0 {

@@ -12,13 +12,6 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// target is what REDIS_URL names, in the forms of go-redis. One of the three is set.
-type target struct {
-	server    *redis.Options
-	sentinels *redis.FailoverOptions
-	cluster   *redis.ClusterOptions
-}
-
 // The message never repeats the URL, which may hold a password.
 var errURL = errors.New("not a Redis URL; " +
 	"want redis://user:password@host:6379/0, rediss:// for TLS, or unix:///path/to/socket; " +
@@ -28,30 +21,73 @@ var errURL = errors.New("not a Redis URL; " +
 	"with one addr or more for further nodes and no database, as a Cluster has only 0; " +
 	"special characters in a password are percent-encoded")
 
-func parseURL(text string) (t target, err error) {
+// parseURL reads REDIS_URL, which names a server, Sentinels or a Cluster. connect makes the
+// client, without waiting for a connection. Nothing is retried after a failure of the
+// network, since that could count a request twice. The deadline of a call covers all of it.
+func parseURL(text string) (connect func(dialTimeout time.Duration) redis.UniversalClient, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
-		return t, errURL
+		return nil, errURL
 	}
-	var ok bool
+	noNotices := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // of a cloud's maintenance
+	valid := false
 	switch query := u.Query(); {
 	case query.Has("master_name"):
-		if t.sentinels, err = redis.ParseFailoverURL(text); err == nil {
-			ok = t.sentinels.MasterName != "" && t.sentinels.DB >= 0 && validAddresses(t.sentinels.SentinelAddrs...)
+		o, err := redis.ParseFailoverURL(text)
+		valid = err == nil && o.MasterName != "" && o.DB >= 0 && validAddresses(o.SentinelAddrs...)
+		connect = func(dialTimeout time.Duration) redis.UniversalClient {
+			o.ContextTimeoutEnabled = true
+			o.DialTimeout = dialTimeout
+			o.MaxRetries = -1
+			o.DialerRetries = 1
+			if o.TLSConfig != nil {
+				o.TLSConfig.ServerName = "" // of the first host; it is derived from each address instead
+			}
+			return redis.NewFailoverClient(o)
 		}
 	case query.Has("addr"):
-		if t.cluster, err = redis.ParseClusterURL(text); err == nil {
-			ok = strings.Trim(u.Path, "/") == "" && validAddresses(t.cluster.Addrs...)
+		o, err := redis.ParseClusterURL(text)
+		valid = err == nil && strings.Trim(u.Path, "/") == "" && validAddresses(o.Addrs...)
+		connect = func(dialTimeout time.Duration) redis.UniversalClient {
+			o.ContextTimeoutEnabled = true
+			o.DialTimeout = dialTimeout
+			o.DialerRetries = 1
+			o.MaintNotificationsConfig = noNotices
+			if o.TLSConfig != nil {
+				o.TLSConfig.ServerName = "" // as above
+			}
+			return redis.NewClusterClient(o)
 		}
 	default:
-		if t.server, err = redis.ParseURL(text); err == nil {
-			ok = t.server.DB >= 0 && (t.server.Network == "unix" || validAddresses(t.server.Addr))
+		o, err := redis.ParseURL(text)
+		valid = err == nil && o.DB >= 0 && (o.Network == "unix" || validAddresses(o.Addr))
+		connect = func(dialTimeout time.Duration) redis.UniversalClient {
+			o.ContextTimeoutEnabled = true
+			o.DialTimeout = dialTimeout
+			o.MaxRetries = -1
+			o.DialerRetries = 1
+			o.MaintNotificationsConfig = noNotices
+			return redis.NewClient(o)
 		}
 	}
-	if !ok {
-		return t, errURL
+	if !valid {
+		return nil, errURL
 	}
-	return t, nil
+	return connect, nil
+}
+
+// hidingPasswords hides the passwords of a URL: a server that does not know AUTH repeats
+// them in its error.
+func hidingPasswords(text string) *strings.Replacer {
+	u, _ := url.Parse(text) // parseURL has accepted it
+	password, _ := u.User.Password()
+	var pairs []string
+	for _, secret := range append(u.Query()["password"], password) {
+		if secret != "" {
+			pairs = append(pairs, secret, "[password]")
+		}
+	}
+	return strings.NewReplacer(pairs...)
 }
 
 func validAddresses(all ...string) bool {
@@ -63,54 +99,4 @@ func validAddresses(all ...string) bool {
 		}
 	}
 	return true
-}
-
-// passwords are those of the URL, which no log line may show.
-func (t target) passwords() []string {
-	switch {
-	case t.sentinels != nil:
-		return []string{t.sentinels.Password, t.sentinels.SentinelPassword}
-	case t.cluster != nil:
-		return []string{t.cluster.Password}
-	}
-	return []string{t.server.Password}
-}
-
-// connect makes the client. It does not wait for a connection. Nothing is retried after
-// a failure of the network, since that could count a request twice, and no replica is
-// asked. The deadline of a call covers all of it.
-func (t target) connect(dialTimeout time.Duration) redis.UniversalClient {
-	noNotices := &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // of a cloud's maintenance
-	switch {
-	case t.sentinels != nil:
-		o := *t.sentinels
-		o.ContextTimeoutEnabled = true
-		o.DialTimeout = dialTimeout
-		o.MaxRetries = -1
-		o.DialerRetries = 1
-		if o.TLSConfig != nil {
-			o.TLSConfig.ServerName = "" // of the first host; it is derived from each address instead
-		}
-		return redis.NewFailoverClient(&o)
-	case t.cluster != nil:
-		o := *t.cluster
-		o.ContextTimeoutEnabled = true
-		o.DialTimeout = dialTimeout
-		o.DialerRetries = 1
-		o.MaintNotificationsConfig = noNotices
-		o.ReadOnly = false
-		o.RouteByLatency = false
-		o.RouteRandomly = false
-		if o.TLSConfig != nil {
-			o.TLSConfig.ServerName = "" // as above
-		}
-		return redis.NewClusterClient(&o)
-	}
-	o := *t.server
-	o.ContextTimeoutEnabled = true
-	o.DialTimeout = dialTimeout
-	o.MaxRetries = -1
-	o.DialerRetries = 1
-	o.MaintNotificationsConfig = noNotices
-	return redis.NewClient(&o)
 }

@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"context"
 	"hash/maphash"
 	"net/http"
 	"sync"
@@ -27,12 +28,16 @@ func NewDoor(limit, sources int) *Door {
 		httprate.WithResponseHeaders(httprate.ResponseHeaders{}))} // none
 }
 
+// anyRequest stands for every request: httprate reads nothing of it but a limit of its own.
+var anyRequest = new(http.Request)
+
 // Take counts a request, or tells how long the source has to wait: until the minute that
 // httprate counts has ended, and so much of the next has passed that its estimate has room
 // for one more.
-func (d *Door) Take(r *http.Request, from Source, limit int) (wait time.Duration, over bool) {
+func (d *Door) Take(from Source, limit int) (wait time.Duration, over bool) {
+	r := anyRequest
 	if limit != d.limit {
-		r = r.WithContext(httprate.WithRequestLimit(r.Context(), limit))
+		r = r.WithContext(httprate.WithRequestLimit(context.Background(), limit))
 	}
 	if !d.rate.OnLimit(nil, r, from.id.String()) { // it has no headers to write
 		return 0, false

@@ -1,21 +1,11 @@
 package limit
 
 import (
-	"net/http"
 	"strconv"
 	"testing"
 	"testing/synctest"
 	"time"
 )
-
-func request(t testing.TB) *http.Request {
-	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
-}
 
 func TestTheDoor(t *testing.T) {
 	t.Parallel()
@@ -33,15 +23,14 @@ func TestTheDoor(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				l := start(t, Config{PerMinute: tt.perMinute}, quiet, time.Now, calm)
-				r := request(t)
 				for range 3 {
 					for n := range tt.want {
-						if refused := l.AdmitRequest(r, tt.from); refused != nil {
+						if refused := l.AdmitRequest(tt.from); refused != nil {
 							t.Fatalf("request %d: got %v, want %d to pass", n+1, refused, tt.want)
 						}
 					}
 					time.Sleep(time.Second / 10)
-					refused := l.AdmitRequest(r, tt.from)
+					refused := l.AdmitRequest(tt.from)
 					if refused == nil {
 						t.Fatalf("request %d passed", tt.want+1)
 					}
@@ -51,11 +40,11 @@ func TestTheDoor(t *testing.T) {
 					if refused.Message != want || seconds < 1 || seconds > 61 {
 						t.Errorf("got %q and %s, want %q", refused.Message, refused.RetryAfter, want)
 					}
-					if refused := l.AdmitRequest(r, source(1)); refused != nil {
+					if refused := l.AdmitRequest(source(1)); refused != nil {
 						t.Errorf("another source: got %v", refused)
 					}
 					time.Sleep(refused.RetryAfter)
-					if refused := l.AdmitRequest(r, tt.from); refused != nil {
+					if refused := l.AdmitRequest(tt.from); refused != nil {
 						t.Errorf("after the wait: got %v", refused)
 					}
 					time.Sleep(2 * window)
@@ -92,6 +81,22 @@ func TestTheDoorCounts(t *testing.T) {
 		current, previous, err := c.Get("9999", start, start.Add(-window))
 		if current != tt.current || previous != tt.previous || err != nil {
 			t.Errorf("%s: got %d, %d and %v, want %d and %d", tt.name, current, previous, err, tt.current, tt.previous)
+		}
+	}
+}
+
+func TestLogSampler(t *testing.T) {
+	t.Parallel()
+	var s LogSampler
+	for second := range 2 {
+		written := 0
+		for n := range 50 {
+			if !s.Skip(time.Unix(int64(second), int64(n))) {
+				written++
+			}
+		}
+		if left := s.LeftOut(); written != 20 || left != 30 || s.LeftOut() != 0 {
+			t.Errorf("second %d: got %d lines and %d left out, want 20 and 30, told once", second, written, left)
 		}
 	}
 }

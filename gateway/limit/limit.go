@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,7 +27,6 @@ const window = time.Minute
 
 type Limiter struct {
 	perMinute int // 0: nothing is limited
-	log       *slog.Logger
 
 	quotes *budget
 	reads  *budget
@@ -36,7 +34,6 @@ type Limiter struct {
 	redis  *redisCounter // nil without Redis
 
 	allowed, refused, uncounted atomic.Uint64
-	warnedNoAddress             sync.Once
 }
 
 // New makes a Limiter. With Redis configured it waits up to a second for Redis to
@@ -53,7 +50,7 @@ func newLimiter(
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	l := &Limiter{perMinute: cfg.PerMinute, log: log}
+	l := &Limiter{perMinute: cfg.PerMinute}
 	if cfg.PerMinute == 0 {
 		return l, nil
 	}
@@ -96,12 +93,12 @@ func (l *Limiter) AdmitRead(h http.Header, from Source) *fault.Error {
 }
 
 // AdmitRequest counts a request of any kind, or returns why it is refused.
-func (l *Limiter) AdmitRequest(r *http.Request, from Source) *fault.Error {
+func (l *Limiter) AdmitRequest(from Source) *fault.Error {
 	if !l.limits(from) {
 		return nil
 	}
 	limit := doorLimit(l.limitOf(from))
-	wait, over := l.door.Take(r, from, limit)
+	wait, over := l.door.Take(from, limit)
 	if !over {
 		return nil
 	}
@@ -143,9 +140,6 @@ func (l *Limiter) limits(from Source) bool {
 	}
 	if from.id.kind == noAddress {
 		l.uncounted.Add(1)
-		l.warnedNoAddress.Do(func() {
-			l.log.Warn("rate limit: a peer without an IP address cannot be counted, its requests pass")
-		})
 		return false
 	}
 	return true
@@ -167,9 +161,10 @@ func (l *Limiter) conclude(h http.Header, limit int, what string, d decision) *f
 	if d.allowed {
 		remaining--
 	}
-	h[headerLimit] = []string{strconv.Itoa(limit)}
-	h[headerRemaining] = []string{strconv.Itoa(max(remaining, 0))}
-	h[headerReset] = []string{strconv.Itoa(seconds(d.wait))}
+	values := []string{strconv.Itoa(limit), strconv.Itoa(max(remaining, 0)), strconv.Itoa(seconds(d.wait))}
+	h[headerLimit] = values[0:1:1]
+	h[headerRemaining] = values[1:2:2]
+	h[headerReset] = values[2:3:3]
 	if d.allowed {
 		l.allowed.Add(1)
 		return nil
@@ -216,9 +211,10 @@ func (l *Limiter) Stats() Stats {
 		return s
 	}
 	s.Backend = Memory
-	s.Sources = l.quotes.size()
-	s.Ceiling = l.quotes.ceiling()
-	s.Forgotten = l.quotes.forgotten.Load() + l.reads.forgotten.Load()
+	s.Ceiling = l.quotes.max
+	s.Sources, s.Forgotten = l.quotes.size()
+	_, forgottenReads := l.reads.size()
+	s.Forgotten += forgottenReads
 	if l.redis != nil {
 		s.Backend = Fallback
 		if l.redis.up() {

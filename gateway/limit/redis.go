@@ -56,16 +56,16 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait tim
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
-	t, err := parseURL(cfg.RedisURL)
+	connect, err := parseURL(cfg.RedisURL)
 	if err != nil { // Validate has accepted it
 		panic(err)
 	}
 	r := &redisCounter{
-		client:   t.connect(wait.start),
+		client:   connect(wait.start),
 		prefix:   cfg.RedisPrefix + "limit:",
 		timeouts: wait,
 		log:      log,
-		hidden:   hiding(t.passwords()),
+		hidden:   hidingPasswords(cfg.RedisURL),
 	}
 	if err := r.probe(ctx, "", wait.start); err != nil {
 		r.fail("", err)
@@ -79,17 +79,6 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait tim
 		safego.Every(ctx, wait.probe, log, what, func() { passed = r.watch(ctx, passed) })
 	})
 	return r
-}
-
-// hiding replaces passwords: a server that does not know AUTH repeats them in its error.
-func hiding(passwords []string) *strings.Replacer {
-	var pairs []string
-	for _, password := range passwords {
-		if password != "" {
-			pairs = append(pairs, password, "[password]")
-		}
-	}
-	return strings.NewReplacer(pairs...)
 }
 
 func (r *redisCounter) up() bool { return r.failure.Load() == nil }

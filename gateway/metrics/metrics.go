@@ -55,19 +55,14 @@ type Metrics struct {
 // bugs, and for scrapes that fail.
 func New(log *slog.Logger) *Metrics {
 	facts := buildinfo.Read()
-	built := prometheus.NewGauge(prometheus.GaugeOpts{
-		Namespace: namespace, Name: "build_info",
-		Help: "Always 1. The labels say from which source the program was built.",
-		ConstLabels: prometheus.Labels{
-			"version": facts.Version, "revision": facts.Revision, "modified": facts.Modified,
-			"goversion": runtime.Version(),
-		},
-	})
-	built.Set(1)
 	m := &Metrics{registry: prometheus.NewRegistry(), log: log}
 	m.add(collectors.NewGoCollector())
 	m.add(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	m.add(built)
+	m.add(collector(func(send send) {
+		send("build_info", "Always 1. The labels say from which source the program was built.",
+			1, "version", facts.Version, "revision", facts.Revision, "modified", facts.Modified,
+			"goversion", runtime.Version())
+	}))
 	return m
 }
 
@@ -133,12 +128,13 @@ var codes = append(fault.Codes(), "")
 type Requests struct {
 	counters *prometheus.CounterVec
 	routes   map[routeKey]*routeMetrics
-	unrouted *routeMetrics
 	quotes   map[string]prometheus.Counter
 }
 
 // routeKey is a route of a version, as mounted.
 type routeKey struct{ version, path string }
+
+var unrouted = routeKey{none, none}
 
 // routeMetrics are the metrics of one route.
 type routeMetrics struct {
@@ -165,20 +161,19 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 	for _, kind := range kinds {
 		r.quotes[kind] = quotes.WithLabelValues(kind)
 	}
-	add := func(at routeKey) *routeMetrics {
+	add := func(at routeKey) {
 		// A counter that begins at its first failure hides that failure from
 		// rate(): those that alerts look at begin at 0.
 		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
-		return &routeMetrics{
+		r.routes[at] = &routeMetrics{
 			at, durations.WithLabelValues(at.version, at.path),
 			r.counters.WithLabelValues(at.version, at.path, "200", none, "false"),
 		}
 	}
-	r.unrouted = add(routeKey{none, none})
+	add(unrouted)
 	for _, module := range modules {
 		for _, mounted := range module.Routes {
-			at := routeKey{module.Name, mounted.Path}
-			r.routes[at] = add(at)
+			add(routeKey{module.Name, mounted.Path})
 		}
 	}
 	return r
@@ -187,7 +182,7 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 func (r *Requests) Observe(e *event.Event) {
 	at, ok := r.routes[routeKey{e.Version, e.Route}]
 	if !ok {
-		at = r.unrouted
+		at = r.routes[unrouted]
 	}
 	at.duration.Observe(e.Took.Seconds())
 	if e.Pair != nil {
@@ -269,18 +264,14 @@ func (m *Metrics) StatusOptions() status.Options {
 	answers := m.counter("status_answers_total",
 		"Answered status requests, by state. Requests that failed are not counted.",
 		"state")
-	counters := map[status.State]prometheus.Counter{"": answers.WithLabelValues(none)}
-	for _, state := range status.States() { // so that every series begins at 0
-		counters[state] = answers.WithLabelValues(string(state))
+	states := append(status.States(), "")
+	counter := func(state status.State) prometheus.Counter {
+		return answers.WithLabelValues(cmp.Or(label(states, state), none))
 	}
-	answered := func(state status.State) {
-		counter, ok := counters[state]
-		if !ok {
-			counter = answers.WithLabelValues(other)
-		}
-		counter.Inc()
+	for _, state := range states { // so that every series begins at 0
+		counter(state)
 	}
-	return status.Options{Answered: answered}
+	return status.Options{Answered: func(state status.State) { counter(state).Inc() }}
 }
 
 // Sources are called at every scrape. They must be quick and safe for concurrent
@@ -307,11 +298,10 @@ func (m *Metrics) Watch(s Sources) {
 	if s.Now == nil {
 		s.Now = time.Now
 	}
-	sources := []func(send){
+	for _, source := range []collector{
 		s.sendFees, s.sendRegistries, s.sendLimiter, s.sendLifecycle, s.sendUsage, s.sendProcess, s.sendChecks,
-	}
-	for _, source := range sources {
-		m.add(collector(source))
+	} {
+		m.add(source)
 	}
 }
 
@@ -438,9 +428,9 @@ func (s Sources) sendLifecycle(send send) {
 
 func (s Sources) sendUsage(send send) {
 	now := s.Usage()
-	for version, windows := range now.Counts {
-		for i, count := range windows {
-			labels := []string{"version", version, "window", evidence.Windows[i]}
+	for version, t := range now.Traffic {
+		for window, count := range map[string]evidence.Count{"hour": t.Hour, "day": t.Day, "week": t.Week} {
+			labels := []string{"version", version, "window", window}
 			send("usage_clients",
 				"Distinct clients that a version served, or refused by a brownout, within the last hour, day or "+
 					"week, by all instances that share a database. Of the current version, only known clients and "+

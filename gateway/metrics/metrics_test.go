@@ -77,8 +77,11 @@ func sources(t testing.TB) Sources {
 			}
 		},
 		Usage: func() *evidence.Stats {
-			windows := [3]evidence.Count{{Clients: 1, Calls: 2}, {Clients: 3, Calls: 400}, {Clients: 5, Calls: 9000}}
-			return &evidence.Stats{Counts: map[string][3]evidence.Count{"v1": windows}, Plans: 2, Bytes: 5 << 20}
+			traffic := evidence.Traffic{
+				Hour: evidence.Count{Clients: 1, Calls: 2}, Day: evidence.Count{Clients: 3, Calls: 400},
+				Week: evidence.Count{Clients: 5, Calls: 9000},
+			}
+			return &evidence.Stats{Traffic: map[string]evidence.Traffic{"v1": traffic}, Plans: 2, Bytes: 5 << 20}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
 		UsageLimit: 1 << 30,

@@ -203,14 +203,8 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 
 // answer is what one endpoint says of the contracts of its chain.
 type answer struct {
-	found []finding // of each contract
-	err   error     // instead, if the endpoint does not work
-}
-
-// finding is what an endpoint says of a contract.
-type finding struct {
-	problem string // empty if it is right
-	missing bool   // there is no contract
+	found []string // what is wrong with each contract; empty if it is right
+	err   error    // instead, if the endpoint does not work
 }
 
 // errBug is in place of an answer until there is one.
@@ -222,10 +216,11 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contra
 	for i := range answers {
 		answers[i].err = errBug
 		group.Go(log, "testing an endpoint", func() {
-			answers[i].err = chains.Check(ctx, network, i+1, func(ctx context.Context, e *rpc.Endpoint) (err error) {
+			examineIt := func(ctx context.Context, e *rpc.Endpoint) (err error) {
 				answers[i].found, err = examine(ctx, e, network, all)
 				return err
-			})
+			}
+			answers[i].err = chains.AskOne(ctx, network, i+1, rpc.Checks, examineIt)
 		})
 	}
 	group.Wait()
@@ -276,11 +271,11 @@ func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detai
 		}
 		answered++
 		found := a.found[contract]
-		if found.missing {
+		if found == noContract || found == borrowsCode {
 			without++
 		}
-		if found.problem != "" && (problem == "" || found.problem == problem) {
-			problem = found.problem
+		if found != "" && (problem == "" || found == problem) {
+			problem = found
 			says = append(says, strconv.Itoa(i+1))
 		}
 	}
@@ -355,39 +350,64 @@ func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 	return found
 }
 
-// examine asks an endpoint about the contracts of its chain. The error is a
-// *rpc.Failure of the endpoint.
-func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) ([]finding, error) {
+// examine says what is wrong with the contracts of a chain, by one of its endpoints. The
+// error is a *rpc.Failure of the endpoint.
+func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) ([]string, error) {
 	if err := checkHead(ctx, e, network); err != nil {
 		return nil, err
 	}
-	found := make([]finding, len(all))
+	problems := make([]string, len(all))
+	outputs := make([]hexutil.Bytes, len(all))
 	var reads []rpc.Read
-	var judges []func(*rpc.Failure) // of the reads
+	var probed []int // the contracts that the reads are about
 	for i, c := range all {
 		var code hexutil.Bytes
 		if err := e.ReadAll(ctx, rpc.ReadCode(c.address.Address, &code)); err != nil {
 			return nil, err
 		}
-		if problem := checkCode(code); problem != "" {
-			found[i] = finding{problem, true}
-			continue
+		problems[i] = checkCode(code)
+		if p, ours := probes[c.what]; ours && problems[i] == "" {
+			reads = append(reads, rpc.ReadContract(c.address.Address, p.input, &outputs[i]))
+			probed = append(probed, i)
 		}
-		p, probed := probes[c.what]
-		if !probed {
-			continue
-		}
-		var output hexutil.Bytes
-		reads = append(reads, rpc.ReadContract(c.address.Address, p.input, &output))
-		judges = append(judges, func(f *rpc.Failure) { found[i].problem = p.judge(c, output, f) })
 	}
 	if err := e.Batch(ctx, reads); err != nil {
 		return nil, err
 	}
-	for i, read := range reads {
-		judges[i](read.Err)
+	for n, i := range probed {
+		problems[i] = all[i].checkAnswer(outputs[i], reads[n].Err)
 	}
-	return found, nil
+	return problems, nil
+}
+
+// checkHead fails if the endpoint stands still.
+func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
+	var latest rpc.Block
+	if err := e.ReadAll(ctx, rpc.ReadLatest(&latest)); err != nil {
+		return err
+	}
+	if now := time.Now(); latest.TooOld(network, now) {
+		age := humanize.Span(now.Sub(latest.At()))
+		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + age + " old"}
+	}
+	return nil
+}
+
+// Both mean that the contract is missing.
+const (
+	noContract  = "there is no contract at this address"
+	borrowsCode = "this is a plain account that borrows the code of a contract, " +
+		"and its owner can change that at any time"
+)
+
+func checkCode(code []byte) string {
+	switch {
+	case len(code) == 0:
+		return noContract
+	case !rpc.IsContract(code):
+		return borrowsCode
+	}
+	return ""
 }
 
 // probe is a call that tells whether a contract is what it should be.
@@ -404,41 +424,18 @@ var probes = map[What]probe{
 	Receiver: {"receiver", calldata.IsUsed(unusedNonce), checkReceiver},
 }
 
-// judge says what is wrong with the answer, if anything.
-func (p probe) judge(c contract, output []byte, f *rpc.Failure) string {
-	problem := "it answers nothing"
+// checkAnswer says what is wrong with the answer to the probe, if anything.
+func (c contract) checkAnswer(output []byte, f *rpc.Failure) string {
+	p := probes[c.what]
+	err := errors.New("it answers nothing")
 	switch {
 	case f != nil:
-		problem = f.Text
+		err = errors.New(f.Text)
 	case len(output) > 0:
-		err := p.check(c, output)
-		if err == nil {
-			return ""
-		}
-		problem = err.Error()
+		err = p.check(c, output)
 	}
-	return "this contract does not answer as a " + p.kind + ": " + problem
-}
-
-// checkHead fails if the endpoint stands still.
-func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
-	var latest rpc.Block
-	if err := e.ReadAll(ctx, rpc.ReadLatest(&latest)); err != nil {
-		return err
-	}
-	if now := time.Now(); latest.TooOld(network, now) {
-		age := humanize.Span(now.Sub(latest.At()))
-		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + age + " old"}
-	}
-	return nil
-}
-
-func checkCode(code []byte) string {
-	switch {
-	case len(code) == 0:
-		return "there is no contract at this address"
-	case !rpc.IsContract(code):
-		return "this is a plain account that borrows the code of a contract, and its owner can change that at any time"
+	if err != nil {
+		return "this contract does not answer as a " + p.kind + ": " + err.Error()
 	}
 	return ""
 }

@@ -7,10 +7,11 @@
 package site
 
 import (
+	"bytes"
 	"embed"
 	"encoding/json"
 	"fmt"
-	"html"
+	"html/template"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -22,7 +23,7 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-//go:embed index.json common swap developers
+//go:embed common swap developers
 var files embed.FS
 
 // A document is made of files: the scripts are concatenated in their order to one module, and the styles to one sheet.
@@ -79,14 +80,9 @@ func (doc document) handler(d *chain.Deployment, versions []string) web.Handler 
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func (doc document) render(d *chain.Deployment, versions []string) (body []byte, policy string) {
-	l := listingOf(d, versions)
-	style := tight.Replace(join(doc.styles, web.Minify))
+	style := join(doc.styles, web.Minify)
 	script := join(doc.scripts, web.MinifyScript)
 	first := web.MinifyScript(read("common/first.js"))
-	data, err := json.Marshal(l) // escapes <, > and &, so that the text cannot end the element it is in
-	if err != nil {
-		panic(fmt.Sprintf("the listing of the page cannot be encoded: %v", err)) // a programming error
-	}
 	policy = strings.Join([]string{
 		"default-src 'none'",
 		"script-src 'self' " + web.PolicyHash(first) + " " + web.PolicyHash(script), // 'self' for /v3/client/
@@ -97,49 +93,20 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 	}, "; ")
-	banner := ""
-	if l.Demo {
-		banner = demoBanner
+	page := template.New("").Funcs(template.FuncMap{"contract": web.ContractPath})
+	text := join([]string{"common/brand.html", "common/marks.html", doc.html}, web.Minify)
+	var b bytes.Buffer
+	err := template.Must(page.Parse(text)).Execute(&b, map[string]any{
+		"Operator": d.Name, "Contact": d.Contact,
+		"Web": strings.HasPrefix(d.Contact, "https://"), "Mail": mailAddress.MatchString(d.Contact),
+		"Style": template.CSS(style), "NoScript": template.CSS(noScript),
+		"First": template.JS(first), "Script": template.JS(script),
+		"Listing": listingOf(d, versions), "Versions": versions,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("the page cannot be rendered: %v", err)) // a programming error
 	}
-	contracts := ""
-	for _, name := range versions {
-		path := web.ContractPath(name)
-		contracts += `<a href="` + path + `">` + path + `</a> `
-	}
-	fill := strings.NewReplacer(
-		"{{contracts}}", contracts,
-		"{{style}}", style, "{{noscript}}", noScript, "{{icon}}", icon, "{{brand}}", brandOf(d), "{{banner}}", banner,
-		"{{marks}}", web.Minify(read("common/marks.html")), "{{first}}", first, "{{script}}", script,
-		"{{listing}}", string(data),
-	)
-	return []byte(fill.Replace(web.Minify(read(doc.html)))), policy
-}
-
-const (
-	icon = `<link rel="icon" href="data:image/svg+xml,` +
-		`%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E` +
-		`%3Crect width='16' height='16' rx='5' fill='%230a6b4f'/%3E%3C/svg%3E">`
-	logo = `<svg viewBox="0 0 32 32" aria-hidden="true"><rect width="32" height="32" rx="10"/>` +
-		`<path d="M9 13h13l-4-4M23 19H10l4 4"/></svg>`
-	// demoBanner stands before the form of the reference deployment.
-	demoBanner = `<p id="demo" class="alarm" role="note"><strong>Demo deployment:</strong> ` +
-		`these contracts exist only on local test chains. Quotes cannot be signed here.</p>`
-)
-
-// brandOf says whose service it is, and whom to ask.
-func brandOf(d *chain.Deployment) string {
-	contact := html.EscapeString(d.Contact)
-	switch {
-	case strings.HasPrefix(d.Contact, "https://"):
-		contact = `<a href="` + contact + `" rel="noreferrer">Contact</a>`
-	case mailAddress.MatchString(d.Contact):
-		contact = `<a href="mailto:` + contact + `">` + contact + `</a>`
-	}
-	if contact != "" {
-		contact = " · " + contact
-	}
-	return `<div class="who"><a class="brand" href="/">` + logo + `Quote gateway</a><p class="operator">Operated by ` +
-		html.EscapeString(d.Name) + contact + `</p></div>`
+	return b.Bytes(), policy
 }
 
 var mailAddress = regexp.MustCompile(`^[^\s@/:?&"'<>]+@[^\s@/:?&"'<>]+$`)
@@ -162,14 +129,6 @@ func read(name string) string {
 	}
 	return string(text)
 }
-
-// tight leaves out the spaces of a style sheet that mean nothing. Selectors keep theirs.
-var tight = strings.NewReplacer(
-	" {\n", "{", "{ ", "{",
-	"; }", "}", ";\n}", "}",
-	": ", ":", ", ", ",",
-	"; ", ";", ";\n", ";",
-)
 
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
@@ -226,15 +185,16 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 }
 
 // indexOf is the answer for everyone who does not ask for HTML.
-func indexOf(d *chain.Deployment, versions []string, current string) json.RawMessage {
+func indexOf(d *chain.Deployment, versions []string, current string) map[string]any {
 	contracts := map[string]string{}
 	for _, name := range versions {
 		contracts[name] = web.ContractPath(name)
 	}
-	byVersion, _ := json.Marshal(contracts) // texts can always be encoded
-	deployment, _ := json.Marshal(d.Name)
-	fill := strings.NewReplacer(
-		"{{deployment}}", string(deployment), "{{current}}", current, "{{contracts}}", string(byVersion),
-	)
-	return json.RawMessage(fill.Replace(read("index.json")))
+	base := "/" + current
+	return map[string]any{
+		"name": "quotegate", "deployment": d.Name, "versions": "/versions", "contracts": contracts,
+		"quote": base + "/swap/quote", "status": base + "/swap/status", "health": base + "/swap/healthcheck",
+		"pairs": base + "/app/pairs", "routers": base + "/app/routers",
+		"verify": "/v3/verify.js", "client": "/v3/client/index.js",
+	}
 }

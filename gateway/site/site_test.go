@@ -264,7 +264,7 @@ func TestOperatorIsNamed(t *testing.T) {
 		"help@example.org":       ` · <a href="mailto:help@example.org">help@example.org</a></p>`,
 		"https://example.org/?a": ` · <a href="https://example.org/?a" rel="noreferrer">Contact</a></p>`,
 		"javascript:alert(1)":    ` · javascript:alert(1)</p>`,
-		`https://x"><script>`:    ` · <a href="https://x&#34;&gt;&lt;script&gt;" rel="noreferrer">Contact</a></p>`,
+		`https://x"><script>`:    ` · <a href="https://x%22%3e%3cscript%3e" rel="noreferrer">Contact</a></p>`,
 		`a@b"><script>`:          ` · a@b&#34;&gt;&lt;script&gt;</p>`,
 	} {
 		d := chain.Reference()

@@ -71,6 +71,8 @@ type clientDay struct {
 
 // calls are those of a client of a version on a day.
 type calls struct {
+	clientDay
+	id                          int64 // of the client, once they are written
 	by                          [outcomes]int64
 	hours                       int64 // a bit for each hour with calls that were served or that a brownout refused
 	first, seen                 int64 // the first and the last call of all
@@ -138,10 +140,11 @@ func (c *counts) enter(e *event.Event, version int, old bool, at int64, key *sto
 		return nil
 	}
 	one := &calls{
-		first: at, known: known, old: old, network: networkOf(key, e.Caller.Addr),
+		clientDay: clientDay{e.Client, version, at / day},
+		first:     at, known: known, old: old, network: networkOf(key, e.Caller.Addr),
 		position: math.Floor(e.Caller.Identity().Position(e.Version)*1000) / 1000,
 	}
-	c.clients[clientDay{e.Client, version, at / day}] = one
+	c.clients[one.clientDay] = one
 	return one
 }
 

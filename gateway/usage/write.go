@@ -182,40 +182,33 @@ func (r *Recorder) gap(tx *store.Session, began, ended int64, reason string) {
 		r.Writer.Instance, began, ended, reason)
 }
 
-// row is the calls of a client on a day, as they are written.
-type row struct {
-	clientDay
-	*calls
-	id int64
-}
-
 // admit chooses the rows that are written under their names, by client. The rest are calls
 // without a name: those of unverified clients that have no name in the database yet, if
 // too many were added today. Of the current version, unverified clients that no old
 // version has seen are left out.
-func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []row) {
-	all := make([]row, 0, len(b.clients))
+func admit(tx *store.Session, b *batch, key store.Key) (rows, unnamed []*calls) {
+	all := make([]*calls, 0, len(b.clients))
 	ids := make([]int64, 0, len(b.clients))
-	for k, c := range b.clients {
-		id := key.ID(k.name)
-		all = append(all, row{k, c, id})
-		ids = append(ids, id)
+	for _, c := range b.clients {
+		c.id = key.ID(c.name)
+		all = append(all, c)
+		ids = append(ids, c.id)
 	}
-	slices.SortFunc(all, func(a, b row) int {
+	slices.SortFunc(all, func(a, b *calls) int {
 		return cmp.Or(cmp.Compare(a.id, b.id), strings.Compare(b.software, a.software), cmp.Compare(a.first, b.first))
 	})
 	named := map[int64]bool{}
 	var id int64
 	tx.EachAmong("select id from quotegate_clients where id in IDS", ids, nil, []any{&id}, func() { named[id] = true })
-	var room *capacity
+	var add func(network int64) bool
 	for _, r := range all {
 		if named[r.id] || !r.known && !r.old {
 			continue
 		}
-		if !r.known && room == nil {
-			room = readCapacity(tx, b.until.Unix()/day*day)
+		if !r.known && add == nil {
+			add = newNames(tx, b.until.Unix()/day*day)
 		}
-		named[r.id] = r.known || room.reserve(r.network)
+		named[r.id] = r.known || add(r.network)
 	}
 	for _, r := range all {
 		switch {
@@ -228,40 +221,33 @@ func admit(tx *store.Session, b *batch, key store.Key) (rows []row, unnamed []ro
 	return rows, unnamed
 }
 
-// capacity is how many names were added today, by network.
-type capacity struct {
-	all      int
-	networks map[int64]int
-}
-
-func readCapacity(tx *store.Session, today int64) *capacity {
-	c := &capacity{networks: map[int64]int{}}
+// newNames reads how many names unverified clients have added today. It returns a function
+// that reports whether one may add another, and counts it. Clients without an address are
+// not of one network.
+func newNames(tx *store.Session, today int64) (add func(network int64) bool) {
+	all := 0
+	networks := map[int64]int{}
 	var network int64
 	tx.Each("select network from quotegate_clients where first_seen >= $1 and kind <> 'client'",
-		[]any{today}, []any{&network}, func() { c.add(network) })
-	return c
-}
-
-func (c *capacity) add(network int64) {
-	c.all++
-	c.networks[network]++
-}
-
-// reserve reports whether an unverified client may add a name, and counts it. Clients
-// without an address are not of one network.
-func (c *capacity) reserve(network int64) bool {
-	free := c.all < newPerDay && (network == 0 || c.networks[network] < newPerNetwork)
-	if free {
-		c.add(network)
+		[]any{today}, []any{&network}, func() {
+			all++
+			networks[network]++
+		})
+	return func(network int64) bool {
+		if all >= newPerDay || network != 0 && networks[network] >= newPerNetwork {
+			return false
+		}
+		all++
+		networks[network]++
+		return true
 	}
-	return free
 }
 
 // rowsAtOnce are prepared at a time, so that a large batch takes little memory.
 const rowsAtOnce = 1000
 
 // insertClients writes names, each once: of several days and versions, one with software.
-func insertClients(tx *store.Session, rows []row) {
+func insertClients(tx *store.Session, rows []*calls) {
 	var values [][]any
 	for i, r := range rows {
 		if i > 0 && rows[i-1].id == r.id {
@@ -275,7 +261,7 @@ func insertClients(tx *store.Session, rows []row) {
 		where excluded.software <> '' and excluded.software <> c.software`, values)
 }
 
-func (r *Recorder) insertDays(tx *store.Session, rows []row) {
+func (r *Recorder) insertDays(tx *store.Session, rows []*calls) {
 	values := make([][]any, len(rows))
 	for i, c := range rows {
 		exempt := int64(0)
@@ -299,7 +285,7 @@ func (r *Recorder) insertDays(tx *store.Session, rows []row) {
 }
 
 // insertFindings writes findings day by day: a statement may change a row only once.
-func (r *Recorder) insertFindings(tx *store.Session, rows []row) {
+func (r *Recorder) insertFindings(tx *store.Session, rows []*calls) {
 	days := map[int64][][]any{}
 	for _, c := range rows {
 		for _, f := range c.findings {
@@ -316,7 +302,7 @@ func (r *Recorder) insertFindings(tx *store.Session, rows []row) {
 	}
 }
 
-func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total, unnamed []row) {
+func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total, unnamed []*calls) {
 	all := maps.Clone(totals)
 	for _, c := range unnamed {
 		for o, n := range c.by {
@@ -336,23 +322,24 @@ func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total,
 		calls = t.calls + excluded.calls, unnamed = t.unnamed + excluded.unnamed`, rows)
 }
 
-// measureEvery is how often stats are read whole while nobody calls.
+// measureEvery is how often the traffic is read while nobody calls.
 const measureEvery = time.Minute
 
 // measure reads the stats, and makes room in a database that is too large.
 func (r *Recorder) measure(ctx context.Context) error {
 	at := r.last.database
-	last := r.stats.Load()
-	if at.Sub(r.measured).Abs() >= measureEvery {
-		last = nil
-	}
 	q := r.DB.Ask(ctx)
-	s := r.ReadStats(q, at, last)
+	s := r.ReadStats(q, at)
+	s.Traffic = r.stats.Load().Traffic
+	whole := at.Sub(r.measured).Abs() >= measureEvery
+	if whole {
+		s.Traffic = r.ReadTraffic(q, at)
+	}
 	if q.Err != nil {
 		return q.Err
 	}
 	r.stats.Store(s)
-	if last == nil {
+	if whole {
 		r.measured = at
 	}
 	if s.Bytes > r.DB.Most && at.Sub(r.relieved).Abs() > relievePause {

@@ -130,9 +130,11 @@ func (r *Reader) Simulate(
 		messages[i] = rpc.Message{From: from, To: &c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
 	}
 	var s *Simulation
+	late := false
 	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) (err error) {
 		s, err = simulate(ctx, e, holding, messages)
 		if reasonOf(err) == rpc.Timeout {
+			late = true
 			// The node may be quick enough for readings, so it must not rest.
 			return &rpc.Failure{Reason: rpc.Declined, Text: "no simulation in time"}
 		}
@@ -142,10 +144,10 @@ func (r *Reader) Simulate(
 		return s, nil
 	}
 	text := "Simulation on chain %s is temporarily unavailable. Retry"
-	switch reasonOf(err) {
-	case rpc.Unconfigured:
+	switch reason := reasonOf(err); {
+	case reason == rpc.Unconfigured:
 		text = "Simulation needs an RPC endpoint, and none is configured for chain %s"
-	case rpc.Declined:
+	case reason == rpc.Declined && !late:
 		text = "No configured node of chain %s supports simulation"
 	}
 	return nil, fmt.Errorf(text, network)
@@ -156,44 +158,25 @@ var (
 	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "no gas limit makes the calls succeed"}
 )
 
-// conditions are what a simulation does not tell.
-type conditions struct {
-	price, native hexutil.U256
-	latest        rpc.Block
-}
-
-func (c *conditions) reads(from common.Address, holding *Holding) []rpc.Read {
-	reads := []rpc.Read{rpc.ReadGasPrice(&c.price), rpc.ReadLatest(&c.latest)}
-	if holding == nil {
-		return append(reads, rpc.ReadBalance(from, &c.native))
-	}
-	c.native = hexutil.U256(holding.Native)
-	return reads
-}
-
-// simulate tries the messages on one node. What the node may not be able to do is
-// asked first, and the rest only if it can.
+// simulate tries the messages on one node.
 func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages []rpc.Message) (*Simulation, error) {
 	s := &Simulation{}
 	last := messages[len(messages)-1]
-	refusal := s.run(ctx, e, messages)
-	if reasonOf(refusal) == rpc.Declined && len(messages) == 1 {
-		refusal = s.estimate(ctx, e, last)
+	var err error
+	if holding != nil && holding.Native.Lt((*uint256.Int)(last.Value)) {
+		// Nodes refuse to try a call that sends more than the account has.
+		s.Calls = []Result{{Error: "The account's native balance is lower than the value of the call"}}
+	} else {
+		err = s.run(ctx, e, messages)
 	}
-	// Nodes that could try a call refuse to if it sends more than the account has.
-	value := (*uint256.Int)(last.Value)
-	short := reasonOf(refusal) == rpc.Declined && !value.IsZero() && (holding == nil || holding.Native.Lt(value))
-	if refusal != nil && !short {
-		return nil, refusal
+	if reasonOf(err) == rpc.Declined && len(messages) == 1 {
+		err = s.estimate(ctx, e, last)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := s.complete(ctx, e, holding, messages); err != nil {
 		return nil, err
-	}
-	if short && !s.Native.Lt(value) {
-		return nil, refusal
-	}
-	if short {
-		s.Calls = []Result{{Error: "The account's native balance is lower than the value of the call"}}
 	}
 	return s, nil
 }
@@ -241,69 +224,82 @@ func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Messag
 	return nil
 }
 
-// complete reads what the simulation does not tell. In the same round trip, and in a
-// few more at most, it runs the calls with no more gas than they are said to need: a
-// contract may need more than it has used in the end.
+// complete reads what the simulation does not tell. In the same round trip, it runs
+// the calls with no more gas than they are said to need: a contract may need more than
+// it has used in the end.
 func (s *Simulation) complete(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages []rpc.Message) error {
+	var price, native hexutil.U256
+	var latest rpc.Block
+	var limited []rpc.Simulated
+	reads := []rpc.Read{rpc.ReadGasPrice(&price), rpc.ReadLatest(&latest)}
+	if holding == nil {
+		reads = append(reads, rpc.ReadBalance(messages[0].From, &native))
+	} else {
+		native = hexutil.U256(holding.Native)
+	}
+	hasLimits := s.HasLogs && succeed(s.Calls)
+	if hasLimits {
+		reads = append(reads, rpc.ReadSimulation(s.limit(messages), &limited))
+	}
+	if err := e.ReadAll(ctx, reads...); err != nil {
+		return err
+	}
+	if !s.HasLogs {
+		s.BlockNumber = uint64(latest.Number)
+	}
+	s.Native = uint256.Int(native)
+	var plausible bool
+	s.GasPrice, plausible = priceOf((*uint256.Int)(&price), (*uint256.Int)(latest.BaseFee))
+	switch {
+	case !plausible:
+		return errAbsurd
+	case hasLimits:
+		return s.proveLimits(ctx, e, messages, limited)
+	}
+	return nil
+}
+
+// proveLimits adds a margin to limits that were enough. What was not is doubled and
+// tried again.
+func (s *Simulation) proveLimits(
+	ctx context.Context, e *rpc.Endpoint, messages []rpc.Message, limited []rpc.Simulated,
+) error {
 	const mostTries = 4
-	var c conditions
-	reads := c.reads(messages[0].From, holding)
 	for try := 1; ; try++ {
-		var blocks []rpc.Simulated
-		limited := s.HasLogs && s.succeeds()
-		if limited {
-			reads = append(reads, rpc.ReadSimulation(s.limited(messages), &blocks))
+		results, ok := decode(limited, len(messages))
+		if ok && succeed(results) {
+			break
 		}
-		if err := e.ReadAll(ctx, reads...); err != nil {
+		if !ok || try == mostTries {
+			return errNoLimit
+		}
+		for i, r := range results {
+			if r.Error != "" {
+				s.Calls[i].GasLimit *= 2
+			}
+		}
+		limited = nil
+		if err := e.ReadAll(ctx, rpc.ReadSimulation(s.limit(messages), &limited)); err != nil {
 			return err
 		}
-		if !limited {
-			return s.add(&c)
-		}
-		results, ok := decode(blocks, len(messages))
-		if !ok {
-			return errNoLimit
-		}
-		if s.confirm(results) {
-			return s.add(&c)
-		}
-		if try == mostTries {
-			return errNoLimit
-		}
-		reads = nil
 	}
+	for i := range s.Calls {
+		s.Calls[i].GasLimit = withMargin(s.Calls[i].GasLimit)
+	}
+	return nil
 }
 
-func (s *Simulation) succeeds() bool {
-	return !slices.ContainsFunc(s.Calls, func(r Result) bool { return r.Error != "" })
+func succeed(calls []Result) bool {
+	return !slices.ContainsFunc(calls, func(r Result) bool { return r.Error != "" })
 }
 
-// limited are the messages with so much gas as they are said to need.
-func (s *Simulation) limited(messages []rpc.Message) []rpc.Message {
+// limit gives messages as much gas as they are said to need.
+func (s *Simulation) limit(messages []rpc.Message) []rpc.Message {
 	limited := slices.Clone(messages)
 	for i := range limited {
 		limited[i].Gas = hexutil.Uint64(s.Calls[i].GasLimit)
 	}
 	return limited
-}
-
-// confirm adds a margin to the gas that was enough. It is false if some was not: that
-// is doubled.
-func (s *Simulation) confirm(results []Result) bool {
-	enough := true
-	for i, r := range results {
-		if r.Error != "" {
-			enough = false
-			s.Calls[i].GasLimit *= 2
-		}
-	}
-	if !enough {
-		return false
-	}
-	for i := range s.Calls {
-		s.Calls[i].GasLimit = withMargin(s.Calls[i].GasLimit)
-	}
-	return true
 }
 
 // mostGas is far more than fits a block.
@@ -351,34 +347,17 @@ func gasFor(used, before uint64) uint64 {
 // sent.
 func withMargin(gas uint64) uint64 { return gas + gas/4 }
 
-// add adds what the simulation does not tell.
-func (s *Simulation) add(c *conditions) error {
-	price := uint256.Int(c.price)
-	var baseFee uint256.Int
-	if c.latest.BaseFee != nil {
-		baseFee = uint256.Int(*c.latest.BaseFee)
-	}
-	if price.BitLen() > 128 || baseFee.BitLen() > 128 {
-		return errAbsurd
-	}
-	if !s.HasLogs {
-		s.BlockNumber = uint64(c.latest.Number)
-	}
-	s.GasPrice = priceOf(&price, &baseFee)
-	s.Native = uint256.Int(c.native)
-	return nil
-}
-
-// priceOf is a price of gas that is enough in the next blocks. The base fee grows by
-// an eighth in each full block, so twice of it lasts for five of them, which is also
-// what wallets offer. Where it is next to nothing, the node's price moves by itself,
-// and a quarter is added.
-func priceOf(price, baseFee *uint256.Int) uint256.Int {
+// priceOf is a price of gas that is enough in the next blocks, false if a node's
+// numbers are absurd. The base fee, nil if there is none, grows by an eighth in each
+// full block, so twice of it lasts for five of them, which is also what wallets offer.
+// Where it is next to nothing, the node's price moves by itself, and a quarter is added.
+func priceOf(price, baseFee *uint256.Int) (enough uint256.Int, ok bool) {
 	more := new(uint256.Int).Rsh(price, 2)
-	if more.Lt(baseFee) {
+	if baseFee != nil && more.Lt(baseFee) {
 		more = baseFee
 	}
-	return *new(uint256.Int).Add(price, more)
+	enough.Add(price, more)
+	return enough, price.BitLen() <= 128 && more.BitLen() <= 128
 }
 
 func selector(signature string) [4]byte {

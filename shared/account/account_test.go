@@ -123,8 +123,10 @@ func TestSilence(t *testing.T) {
 	t.Cleanup(client.Close)
 	reader := account.New(client, nil)
 	s.front.Instead("eth_simulateV1", node.Hangs)
-	if _, err := reader.Simulate(t.Context(), 1, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil {
-		t.Error("a node that hangs has simulated something")
+	calls := []account.Call{swap(usdcPool, 100, 0)}
+	_, err = reader.Simulate(t.Context(), 1, s.evm.Operator, nil, calls)
+	if err == nil || err.Error() != "Simulation on chain 1 is temporarily unavailable. Retry" {
+		t.Errorf("got %v of a node that hangs", err)
 	}
 	if got := client.Health(1, rpc.Wallets); got.Endpoints != 1 || got.State == rpc.Failing {
 		t.Errorf("the endpoint is %v after a slow simulation", got)

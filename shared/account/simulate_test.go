@@ -194,7 +194,14 @@ func TestSimulateNative(t *testing.T) {
 		t.Error("the pool's event is not seen")
 	}
 	wants(t, "with another value", s.simulate(swap(etherPool, some, some+1)), "The contract says: value is not the amount")
-	got = s.simulate(swap(etherPool, tooMuch, tooMuch))
+	holding, err := s.Read(t.Context(), token(t, 1, chain.ETH), s.evm.Operator, etherPool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err = s.Simulate(t.Context(), 1, s.evm.Operator, &holding, []account.Call{swap(etherPool, tooMuch, tooMuch)})
+	if err != nil {
+		t.Fatal(err)
+	}
 	wants(t, "more than there is", got, "The account's native balance is lower than the value of the call")
 	if got.Native.Dec() != "1000000000000000000" || got.BlockNumber == 0 {
 		t.Errorf("the account has %s at block %d", got.Native.Dec(), got.BlockNumber)

@@ -36,8 +36,6 @@ type Entry[V any] struct {
 	Value V
 	Until time.Time // how long the answer is used again
 	Known bool      // the name is not invented
-
-	Forget bool // the answer is for the waiting callers only; what was remembered before stays
 }
 
 // Cache remembers answers. It is safe for concurrent use.
@@ -45,7 +43,7 @@ type Cache[V any] struct {
 	what          string // is asked, for the log
 	log           *slog.Logger
 	now           func() time.Time
-	flights       safego.Singleflight[V]
+	flights       safego.Singleflight[Entry[V]]
 	known, others *lru.Cache[Key, Entry[V]]
 }
 
@@ -61,47 +59,43 @@ func New[V any](size int, now func() time.Time, what string, log *slog.Logger) *
 }
 
 // Get is the answer that may still be used.
-func (c *Cache[V]) Get(k Key) (v V, ok bool) {
-	now := c.now()
-	for _, tier := range [...]*lru.Cache[Key, Entry[V]]{c.known, c.others} {
-		if a, ok := tier.Get(k); ok && now.Before(a.Until) {
-			return a.Value, true
-		}
-	}
-	return v, false
+func (c *Cache[V]) Get(k Key) (a Entry[V], ok bool) {
+	a = c.Last(k)
+	return a, c.now().Before(a.Until)
 }
 
-// Last is the last answer, however old, and whether its name was known then.
-func (c *Cache[V]) Last(k Key) (v V, known bool) {
+// Last is the last answer, however old. Its zero value stands for none.
+func (c *Cache[V]) Last(k Key) Entry[V] {
 	if a, ok := c.known.Get(k); ok {
-		return a.Value, true
+		return a
 	}
 	a, _ := c.others.Get(k)
-	return a.Value, false
+	return a
 }
 
-// Ask asks and remembers, unless there is an answer already. The error is that of
-// ctx, or a panic of ask.
-func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() Entry[V]) (V, error) {
-	return c.flights.Ask(ctx, c.log, c.what, k.text(), func() (V, error) {
+// Ask asks and remembers, unless there is an answer already. An error of ask is for the
+// waiting callers only: what was remembered before stays. Other errors are that of ctx, or a
+// panic of ask.
+func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() (Entry[V], error)) (Entry[V], error) {
+	return c.flights.Ask(ctx, c.log, c.what, k.text(), func() (Entry[V], error) {
 		// The answer may have come since the caller looked.
-		if v, ok := c.Get(k); ok {
-			return v, nil
+		if a, ok := c.Get(k); ok {
+			return a, nil
 		}
-		return c.renew(k, ask), nil
+		return c.renew(k, ask)
 	})
 }
 
 // Renew asks in the background, although there is an answer. It does nothing while
 // the question is being asked.
-func (c *Cache[V]) Renew(k Key, ask func() Entry[V]) {
-	c.flights.Start(c.log, c.what, k.text(), func() (V, error) { return c.renew(k, ask), nil })
+func (c *Cache[V]) Renew(k Key, ask func() (Entry[V], error)) {
+	c.flights.Start(c.log, c.what, k.text(), func() (Entry[V], error) { return c.renew(k, ask) })
 }
 
-func (c *Cache[V]) renew(k Key, ask func() Entry[V]) V {
-	a := ask()
-	if a.Forget {
-		return a.Value
+func (c *Cache[V]) renew(k Key, ask func() (Entry[V], error)) (Entry[V], error) {
+	a, err := ask()
+	if err != nil {
+		return a, err
 	}
 	tier, other := c.others, c.known
 	if a.Known {
@@ -109,5 +103,5 @@ func (c *Cache[V]) renew(k Key, ask func() Entry[V]) V {
 	}
 	tier.Add(k, a)
 	other.Remove(k)
-	return a.Value
+	return a, nil
 }

@@ -21,17 +21,17 @@ func TestOneQuestionForAll(t *testing.T) {
 	c := New[int](4, time.Now, "a test", nil)
 	var asked atomic.Int32
 	begun, release := make(chan struct{}), make(chan struct{})
-	ask := func() Entry[int] {
+	ask := func() (Entry[int], error) {
 		asked.Add(1)
 		close(begun)
 		<-release
-		return Entry[int]{Value: 7, Until: time.Now().Add(time.Hour)}
+		return Entry[int]{Value: 7, Until: time.Now().Add(time.Hour)}, nil
 	}
 	var callers sync.WaitGroup
 	for range 20 {
 		callers.Go(func() {
-			if v, err := c.Ask(context.Background(), name(1), ask); v != 7 || err != nil {
-				t.Errorf("got %d, %v", v, err)
+			if a, err := c.Ask(context.Background(), name(1), ask); a.Value != 7 || err != nil {
+				t.Errorf("got %+v, %v", a, err)
 			}
 		})
 	}
@@ -51,17 +51,24 @@ func TestOneQuestionForAll(t *testing.T) {
 func TestKnownNamesStay(t *testing.T) {
 	now := time.Now()
 	c := New[int](16, func() time.Time { return now }, "a test", nil)
-	say := func(n int, a Entry[int]) {
-		if v, err := c.Ask(context.Background(), name(n), func() Entry[int] { return a }); v != a.Value || err != nil {
-			t.Errorf("got %d, %v", v, err)
+	say := func(n int, want Entry[int], fails error) {
+		got, err := c.Ask(context.Background(), name(n), func() (Entry[int], error) { return want, fails })
+		if got != want || err != fails {
+			t.Errorf("got %+v, %v, want %+v, %v", got, err, want, fails)
 		}
 	}
-	say(1, Entry[int]{Value: 11, Until: now.Add(time.Second), Known: true})
-	for n := range 100 {
-		say(100+n, Entry[int]{Value: n, Until: now.Add(time.Hour)})
+	last := func(want int, known bool) {
+		t.Helper()
+		if a := c.Last(name(1)); a.Value != want || a.Known != known {
+			t.Errorf("got %+v, want %d", a, want)
+		}
 	}
-	if v, ok := c.Get(name(1)); v != 11 || !ok {
-		t.Errorf("got %d, %v of a known name after a flood", v, ok)
+	say(1, Entry[int]{Value: 11, Until: now.Add(time.Second), Known: true}, nil)
+	for n := range 100 {
+		say(100+n, Entry[int]{Value: n, Until: now.Add(time.Hour)}, nil)
+	}
+	if a, ok := c.Get(name(1)); a.Value != 11 || !ok {
+		t.Errorf("got %+v, %v of a known name after a flood", a, ok)
 	}
 	if c.others.Len() != 4 {
 		t.Errorf("%d others are kept, want 4", c.others.Len())
@@ -70,17 +77,11 @@ func TestKnownNamesStay(t *testing.T) {
 	if _, ok := c.Get(name(1)); ok {
 		t.Error("an answer was used beyond its time")
 	}
-	if v, known := c.Last(name(1)); v != 11 || !known {
-		t.Errorf("got %d, %v, want the last answer", v, known)
-	}
-	say(1, Entry[int]{Value: 12, Forget: true})
-	if v, known := c.Last(name(1)); v != 11 || !known {
-		t.Errorf("got %d, %v, want the answer before", v, known)
-	}
-	say(1, Entry[int]{Value: 13})
-	if v, known := c.Last(name(1)); v != 13 || known {
-		t.Errorf("got %d, %v, want the name to be known no longer", v, known)
-	}
+	last(11, true)
+	say(1, Entry[int]{}, errors.New("no answer"))
+	last(11, true)
+	say(1, Entry[int]{Value: 13}, nil)
+	last(13, false) // it is known no longer
 }
 
 // TestPanicIsAnError: of one who waits, and in the log also if nobody does.
@@ -88,7 +89,7 @@ func TestPanicIsAnError(t *testing.T) {
 	var out bytes.Buffer
 	c := New[int](4, time.Now, "asking", slog.New(slog.NewTextHandler(&out, nil)))
 	before := safego.Panics()
-	bug := func() Entry[int] { panic("a slip") }
+	bug := func() (Entry[int], error) { panic("a slip") }
 	if _, err := c.Ask(context.Background(), name(1), bug); err == nil || strings.Contains(err.Error(), "a slip") {
 		t.Errorf("got %v, want an error that says no more than that there was a bug", err)
 	}

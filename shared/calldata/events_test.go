@@ -157,30 +157,16 @@ func TestDecodeEvents(t *testing.T) {
 
 // TestDecodeShield: the first two notes are of other kinds of tokens.
 func TestDecodeShield(t *testing.T) {
-	type tokenData struct {
-		TokenType    uint8
-		TokenAddress common.Address
-		TokenSubID   *big.Int
+	note := func(npk common.Hash, kind uint8, subID, value int64) contracts.ShieldNote {
+		token := contracts.ShieldToken{TokenType: kind, TokenAddress: somebody, TokenSubID: big.NewInt(subID)}
+		return contracts.ShieldNote{Npk: npk, Token: token, Value: big.NewInt(value)}
 	}
-	type preimage struct {
-		Npk   [32]byte
-		Token tokenData
-		Value *big.Int
-	}
-	type ciphertext struct {
-		EncryptedBundle [3][32]byte
-		ShieldKey       [32]byte
-	}
-	notes := []preimage{
-		{someHash, tokenData{1, somebody, new(big.Int)}, big.NewInt(1)},
-		{someHash, tokenData{0, somebody, big.NewInt(7)}, big.NewInt(1)},
-		{number(3), tokenData{0, somebody, new(big.Int)}, big.NewInt(2000)},
-	}
+	notes := []contracts.ShieldNote{note(someHash, 1, 0, 1), note(someHash, 0, 7, 1), note(number(3), 0, 0, 2000)}
 	topics, data := emit(t, contracts.RailgunABI, "Shield", nil, big.NewInt(1), big.NewInt(2), notes,
-		make([]ciphertext, 3), []*big.Int{big.NewInt(5), new(big.Int), big.NewInt(6)})
+		make([]contracts.ShieldCiphertext, 3), []*big.Int{big.NewInt(5), new(big.Int), big.NewInt(6)})
 	got, ok := calldata.DecodeShield(topics, data)
-	note := calldata.Shielded{NPK: number(3), Token: somebody, Value: *uint256.NewInt(2000), Fee: *uint256.NewInt(6)}
-	if !ok || !slices.Equal(got, []calldata.Shielded{{}, {}, note}) {
+	last := calldata.Shielded{NPK: number(3), Token: somebody, Value: *uint256.NewInt(2000), Fee: *uint256.NewInt(6)}
+	if !ok || !slices.Equal(got, []calldata.Shielded{{}, {}, last}) {
 		t.Fatalf("got %v, %v", got, ok)
 	}
 	for _, at := range []int{2, 3, 4, 5, 21, 34} { // where the lists begin, and their lengths

@@ -17,6 +17,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -34,15 +35,13 @@ const (
 
 	// The service blocks a caller above 35 requests a second, fees included. Messages
 	// are asked for at most every messagePause, and more slowly for a while after it has
-	// blocked us. A request that would miss its deadline, or wait for longer than
-	// messageWait, is refused.
+	// blocked us. A request that would wait for longer than messageWait is refused.
 	messagePause = 100 * time.Millisecond
 	slowPause    = 500 * time.Millisecond
 	slowFor      = 10 * time.Minute
-	messageWait  = 10 * time.Second
-	answerTime   = time.Second // what an answer may take
-	messageLimit = 256 << 10   // bytes of an answer
-	mostMessages = 64          // of a transaction; later ones are not read
+	messageWait  = 5 * time.Second
+	messageLimit = 256 << 10 // bytes of an answer
+	mostMessages = 64        // of a transaction; later ones are not read
 )
 
 // failure is why a look-up gave no rate. Its text is fit for a public health
@@ -72,12 +71,12 @@ type client struct {
 	http  *http.Client
 	base  *url.URL
 	dest  uint32
-	slots *semaphore.Weighted // one for each request under way
+	slots *semaphore.Weighted // one for each request for a fee under way
+	turns *rate.Limiter       // of requests for messages
 
 	mu      sync.Mutex
 	blocked time.Time // until then
 	refusal error     // how the service said so
-	next    time.Time // when messages may be asked for again
 }
 
 func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client {
@@ -101,6 +100,7 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 		base:  base,
 		dest:  dest,
 		slots: semaphore.NewWeighted(mostAtOnce),
+		turns: rate.NewLimiter(rate.Every(messagePause), 1),
 	}
 }
 
@@ -124,10 +124,7 @@ var errNotFound = &failure{reason: "status 404"}
 // get requests an address within requestTimeout, and reads at most limit bytes. Every
 // error is a *failure.
 func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte, error) {
-	c.mu.Lock()
-	blocked, refusal := c.blocked, c.refusal
-	c.mu.Unlock()
-	if time.Now().Before(blocked) {
+	if since, refusal := c.sinceBlocked(); since < 0 {
 		return nil, refusal
 	}
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
@@ -148,7 +145,7 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 	case http.StatusNotFound:
 		return nil, errNotFound
 	case http.StatusTooManyRequests:
-		hold, _ := rpc.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
+		hold := rpc.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
 		return nil, c.stayAway(max(hold, shortestHold))
 	default:
 		return nil, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
@@ -161,6 +158,14 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 		return nil, &failure{reason: fmt.Sprintf("the answer is larger than %d bytes", limit)}
 	}
 	return body, nil
+}
+
+// sinceBlocked is how long ago the service stopped to block us. While it blocks us, that is
+// negative, and refusal says so.
+func (c *client) sinceBlocked() (since time.Duration, refusal error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Since(c.blocked), c.refusal
 }
 
 // stayAway sees to it that no request is made for so long, or for longer if
@@ -284,42 +289,28 @@ func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]M
 	return decodeMessages(body)
 }
 
-// await waits for the turn of a request for messages, in line with others.
+// await waits for the turn of a request for messages. Nobody waits in vain: neither beyond
+// the deadline, nor while the service blocks us.
 func (c *client) await(ctx context.Context) error {
-	wait, err := c.reserve(ctx, time.Now())
-	if err != nil {
-		return err
-	}
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return unanswered(ctx.Err())
-	}
-}
-
-// reserve is how long a request for messages has to wait. Nobody waits in vain: neither
-// beyond the deadline, nor while the service blocks us.
-func (c *client) reserve(ctx context.Context, now time.Time) (time.Duration, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if now.Before(c.blocked) {
-		return 0, c.refusal
-	}
-	longest := messageWait
-	if deadline, ok := ctx.Deadline(); ok {
-		longest = min(longest, deadline.Sub(now)-answerTime)
-	}
-	wait := max(0, c.next.Sub(now))
-	if wait > max(longest, 0) {
-		return 0, &failure{reason: "too many requests are queued for the issuer's service"}
-	}
+	since, refusal := c.sinceBlocked()
 	pause := messagePause
-	if now.Sub(c.blocked) < slowFor {
+	switch {
+	case since < 0:
+		return refusal
+	case since < slowFor:
 		pause = slowPause
 	}
-	c.next = now.Add(wait + pause)
-	return wait, nil
+	c.turns.SetLimit(rate.Every(pause))
+	waiting, cancel := context.WithTimeout(ctx, messageWait)
+	defer cancel()
+	err := c.turns.Wait(waiting)
+	switch {
+	case ctx.Err() != nil:
+		return unanswered(ctx.Err())
+	case err != nil:
+		return &failure{reason: "too many requests are queued for the issuer's service"}
+	}
+	return nil
 }
 
 // decodeMessages reads an answer. A message counts as complete only if it is

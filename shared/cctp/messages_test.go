@@ -143,71 +143,47 @@ func TestMessagesBlocked(t *testing.T) {
 	})
 }
 
-// Burns at once wait in line, within their deadline. Those without a turn before it are
-// refused at once, and take nobody's place.
-func TestMessagesLine(t *testing.T) {
-	now := time.Now()
-	for name, test := range map[string]struct {
-		blocked  time.Time
-		patience time.Duration
-		served   int
-		last     time.Duration
-	}{
-		"a look-up":       {time.Time{}, 9 * time.Second, 50, 4900 * time.Millisecond},
-		"in a hurry":      {time.Time{}, 3 * time.Second, 21, 2 * time.Second},
-		"too late":        {time.Time{}, time.Millisecond, 1, 0},
-		"after a block":   {now.Add(-time.Minute), 9 * time.Second, 17, 8 * time.Second},
-		"not yet over":    {now.Add(1 - 10*time.Minute), 9 * time.Second, 17, 8 * time.Second},
-		"just over":       {now.Add(-10 * time.Minute), 9 * time.Second, 50, 4900 * time.Millisecond},
-		"long after that": {now.Add(-time.Hour), 9 * time.Second, 50, 4900 * time.Millisecond},
-	} {
-		c := &client{blocked: test.blocked}
-		ctx, cancel := context.WithDeadline(t.Context(), now.Add(test.patience))
-		defer cancel()
-		served, last := 0, time.Duration(0)
-		for range 50 {
-			wait, err := c.reserve(ctx, now)
-			if err == nil {
-				served++
-				last = max(last, wait)
-			} else if !strings.Contains(err.Error(), "too many requests are queued") {
-				t.Errorf("got %v", err)
-			}
-		}
-		if served != test.served || last != test.last {
-			t.Errorf("%s: %d of 50 have a turn, the last in %v, want %d in %v", name, served, last, test.served, test.last)
-		}
-	}
-}
-
-// Many questions at once wait for their turn, and the last are refused. Those whose caller
-// gives up wait no longer.
+// Many questions at once wait for their turn, and those without one in time are refused at
+// once. Those whose caller gives up wait no longer.
 func TestMessagesPace(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f, _ := issuer(t, say(`{"messages":[]}`))
-		ctx, giveUp := context.WithCancel(t.Context())
-		answers := make(chan string, 150)
-		for range cap(answers) {
-			go func() {
-				_, err := f.Messages(ctx, 2, burnTx)
-				if err == nil {
-					answers <- "answered"
-					return
-				}
-				answers <- err.Error()
-			}()
-		}
-		time.Sleep(time.Second - time.Millisecond)
-		giveUp()
-		got := make(map[string]int)
-		for range cap(answers) {
-			got[<-answers]++
-		}
-		const late = "too many requests are queued for the issuer's service"
-		if got["answered"] != 10 || got["unreachable"] != 91 || got[late] != 49 {
-			t.Errorf("got %v, want ten a second, and those refused without a turn in ten", got)
-		}
-	})
+	for name, test := range map[string]struct {
+		blocked                   time.Duration // how long ago
+		giveUp                    time.Duration // after so long
+		answered, gaveUp, refused int
+	}{
+		"in line":       {time.Hour, time.Minute, 51, 0, 99},
+		"callers leave": {time.Hour, time.Second - time.Millisecond, 10, 41, 99},
+		"after a block": {time.Minute, time.Minute, 11, 0, 139},
+		"not yet over":  {10*time.Minute - 1, time.Minute, 11, 0, 139},
+		"just over":     {10 * time.Minute, time.Minute, 51, 0, 99},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f, _ := issuer(t, say(`{"messages":[]}`))
+			f.client.blocked = time.Now().Add(-test.blocked)
+			ctx, giveUp := context.WithCancel(t.Context())
+			answers := make(chan string, 150)
+			for range cap(answers) {
+				go func() {
+					_, err := f.Messages(ctx, 2, burnTx)
+					if err == nil {
+						answers <- "answered"
+						return
+					}
+					answers <- err.Error()
+				}()
+			}
+			time.Sleep(test.giveUp)
+			giveUp()
+			got := make(map[string]int)
+			for range cap(answers) {
+				got[<-answers]++
+			}
+			const late = "too many requests are queued for the issuer's service"
+			if got["answered"] != test.answered || got["unreachable"] != test.gaveUp || got[late] != test.refused {
+				t.Errorf("%s: got %v, want %+v", name, got, test)
+			}
+		})
+	}
 }
 
 // Whatever the service answers, a complete message is one with content, and a delay is a

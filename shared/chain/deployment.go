@@ -24,10 +24,9 @@ type Deployment struct {
 	Warnings   []string // what is accepted but may not be meant, in words
 
 	file       deploymentFile
-	targets    map[end]Address
 	registries map[ID]Address
 	uses       map[common.Address][]use // of every contract, also of retired routers
-	rows       []Router                 // the targets, by chain and symbol
+	rows       []Router                 // the target of each source, by chain and symbol
 	retired    []Router                 // those whose token is known
 }
 
@@ -72,7 +71,17 @@ func Reference() *Deployment {
 
 // Target is the contract that receives the source transaction of p: a pool, or
 // the issuer's messenger.
-func (d *Deployment) Target(p *Pair) Address { return d.targets[p.source()] }
+func (d *Deployment) Target(p *Pair) Address { return d.target(p.source()) }
+
+// target is the contract that takes a token, zero for none.
+func (d *Deployment) target(src end) Address {
+	for i := range d.rows {
+		if d.rows[i].source() == src {
+			return d.rows[i].Router
+		}
+	}
+	return Address{}
+}
 
 // Changes names the fields of the file in which a deployment differs from the one before.
 func (d *Deployment) Changes(before *Deployment) (changed []string) {
@@ -139,7 +148,7 @@ func (d *Deployment) Routers() []Router {
 // Contracts lists the routers and the pools that only pay out.
 func (d *Deployment) Contracts() []Router {
 	return d.rowsOf(func(p *Pair, row end) bool {
-		return p.source() == row || d.payer(p.Dst, p.DstToken.Symbol) == row
+		return p.source() == row || d.payer(p.destination()) == row
 	})
 }
 
@@ -156,7 +165,7 @@ func (d *Deployment) rowsOf(needs func(p *Pair, row end) bool) (found []Router) 
 // Unserved lists the pairs of the table that the deployment does not serve.
 func (d *Deployment) Unserved() (pairs []Pair) {
 	for _, p := range all.pairs {
-		if d.byKey[p.key()] == nil {
+		if d.pair(p.source(), p.destination()) == nil {
 			pairs = append(pairs, p)
 		}
 	}
@@ -224,9 +233,9 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 	if paid == nil {
 		return Payout{}, false
 	}
-	payer := d.payer(dst, paid.Symbol)
-	current, ok := d.targets[payer]
-	if !ok {
+	payer := d.payer(end{dst, paid.Symbol})
+	current := d.target(payer)
+	if current == (Address{}) {
 		return Payout{}, false
 	}
 	p := Payout{
@@ -243,13 +252,13 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 	return p, true
 }
 
-// payer is the pool that pays out a token on dst: the one there or, where there are no
+// payer is the pool that pays out a destination: the one there or, where there are no
 // pools, the one of the settlement chain.
-func (d *Deployment) payer(dst ID, symbol string) end {
-	if network := d.FeeChain(dst); network != dst.Network() {
-		return end{network, symbol}
+func (d *Deployment) payer(dst end) end {
+	if network := d.FeeChain(dst.id); network != dst.id.Network() {
+		return end{network, dst.symbol}
 	}
-	return end{dst, symbol}
+	return dst
 }
 
 // UsualSeconds is how long a swap from a router usually takes, 0 if the deployment
@@ -259,7 +268,7 @@ func (d *Deployment) UsualSeconds(from Router, dst ID, token common.Address) uin
 	if t == nil {
 		return 0
 	}
-	if p := all.byKey[pairKey{from.source(), end{dst, t.Symbol}}]; p != nil {
+	if p := all.pair(from.source(), end{dst, t.Symbol}); p != nil {
 		return d.Seconds(p)
 	}
 	return 0

@@ -10,8 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ethereum/go-ethereum/common"
-
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
@@ -77,20 +76,21 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 		Contact:    file.Contact,
 		Railgun:    file.Railgun,
 		file:       file,
-		targets:    make(map[end]Address),
 		registries: make(map[ID]Address),
-		uses:       make(map[common.Address][]use),
+		uses:       othersUses(),
 	}}
 	b.checkValues(&file)
 	b.settlement(file)
 	b.pools(file.Pools)
 	b.messengers(file.Messengers)
 	byChain(b, "registries", file.Registries, PoolChains, func(at string, id ID, text string) {
-		b.registries[id] = b.contract(at, text, use{id, "the integrator registry of chain " + id.String()})
+		b.registries[id] = b.contract(at, text, id, "the integrator registry of chain "+id.String())
 	})
 	b.retire(file.Retired)
+	slices.SortFunc(b.rows, func(a, b Router) int {
+		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
+	})
 	b.serve()
-	b.list()
 	b.warnOfSharedRouters()
 	if err := b.Err(); err != nil {
 		return nil, err
@@ -176,8 +176,8 @@ func (b builder) settlement(file deploymentFile) {
 		b.Settlement.ChainID, b.Settlement.Domain = id, network.CCTP.Domain
 	}
 	if file.Settlement.Receiver != nil {
-		role := use{id, "the receiver of burns on chain " + id.String()}
-		b.Settlement.Receiver = b.contract("settlement.receiver", *file.Settlement.Receiver, role)
+		b.Settlement.Receiver = b.contract(
+			"settlement.receiver", *file.Settlement.Receiver, id, "the receiver of burns on chain "+id.String())
 	}
 }
 
@@ -185,59 +185,63 @@ func (b builder) pools(rows []poolRow) {
 	for i, row := range rows {
 		at := fmt.Sprintf("pools[%d]", i)
 		src := row.source()
-		_, repeated := b.targets[src]
 		switch {
 		case !slices.ContainsFunc(all.pairs, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
 			b.Add(at, "no pair needs a pool for %s", src)
-		case repeated:
+		case slices.ContainsFunc(b.rows, func(r Router) bool { return r.source() == src }):
 			b.Add(at, "%s has an earlier row", src)
 		default:
-			b.targets[src] = b.router(at+".router", row.Router, src)
+			b.addRow(src, b.router(at+".router", row.Router, src))
 		}
 	}
+}
+
+func (b builder) addRow(src end, target Address) {
+	b.rows = append(b.rows, Router{src.id, *tokenOf(src.id, src.symbol), target})
 }
 
 // router reads a router. The privacy pool of a network may share the one of its token
 // there, which warnOfSharedRouters tells of.
 func (b builder) router(at, text string, src end) Address {
-	for known, router := range b.targets {
-		if router.String() == text && known.symbol == src.symbol && known.id.Network() == src.id.Network() {
-			return router
+	network := src.id.Network()
+	for _, r := range b.rows {
+		if r.Router.String() == text && r.Token.Symbol == src.symbol && r.Token.ChainID == network {
+			return r.Router
 		}
 	}
-	return b.contract(at, text, use{src.id.Network(), "the router of " + src.String()})
+	return b.contract(at, text, network, "the router of "+src.String())
 }
 
 func (b builder) messengers(rows map[string]string) {
-	for _, id := range onCCTP {
-		b.targets[end{id, USDC}] = messenger
-	}
+	own := map[ID]Address{}
 	byChain(b, "messengers", rows, onCCTP, func(at string, id ID, text string) {
 		if text != messenger.String() {
-			b.targets[end{id, USDC}] = b.contract(at, text, use{id, "the messenger of chain " + id.String()})
+			own[id] = b.contract(at, text, id, "the messenger of chain "+id.String())
 		}
 	})
+	for _, id := range onCCTP {
+		b.addRow(end{id, USDC}, cmp.Or(own[id], messenger))
+	}
 }
 
 // retire checks that no retired router is still in use. It may be listed twice.
 func (b builder) retire(rows []poolRow) {
 	routers := make([]Address, len(rows))
 	for i, row := range rows {
-		routers[i] = b.address(fmt.Sprintf("retired[%d].router", i), row.Router, row.retired())
+		at := fmt.Sprintf("retired[%d].router", i)
+		routers[i] = b.address(at, row.Router, row.ChainID.Network(), row.retired())
 		if t := tokenOf(row.ChainID, row.Token); t != nil {
 			b.retired = append(b.retired, Router{row.ChainID, *t, routers[i]})
 		}
 	}
 	for i, row := range rows {
-		b.use(routers[i], row.retired())
+		b.use(routers[i], row.ChainID.Network(), row.retired())
 	}
 }
 
 func (r poolRow) source() end { return end{r.ChainID, r.Token} }
 
-func (r poolRow) retired() use {
-	return use{r.ChainID.Network(), "a retired router of " + r.source().String()}
-}
+func (r poolRow) retired() string { return "a retired router of " + r.source().String() }
 
 func (r secondsRow) matches(p *Pair) bool {
 	return (r.Type == "" || r.Type == p.Route.String()) &&
@@ -269,19 +273,9 @@ func (b builder) serve() {
 // serves tells whether a pair has the contract that takes the money, the pool that pays
 // it out and, for a burn, the receiver.
 func (b builder) serves(p *Pair) bool {
-	_, taken := b.targets[p.source()]
-	_, paid := b.targets[b.payer(p.Dst, p.DstToken.Symbol)]
-	return taken && paid && (p.Route != CCTPInbound || b.Settlement.Receiver != Address{})
-}
-
-// list sorts the targets.
-func (b builder) list() {
-	for src, target := range b.targets {
-		b.rows = append(b.rows, Router{src.id, *tokenOf(src.id, src.symbol), target})
-	}
-	slices.SortFunc(b.rows, func(a, b Router) int {
-		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
-	})
+	none := Address{}
+	return b.Target(p) != none && b.target(b.payer(p.destination())) != none &&
+		(p.Route != CCTPInbound || b.Settlement.Receiver != none)
 }
 
 // warnOfSharedRouters tells of privacy pools without routers of their own. On
@@ -289,7 +283,7 @@ func (b builder) list() {
 func (b builder) warnOfSharedRouters() {
 	for _, r := range b.rows {
 		network := r.ChainID.Network()
-		if !r.ChainID.Private() || b.targets[end{network, r.Token.Symbol}] != r.Router {
+		if !r.ChainID.Private() || b.target(end{network, r.Token.Symbol}) != r.Router {
 			continue
 		}
 		b.Warnings = append(b.Warnings, fmt.Sprintf(
@@ -299,20 +293,22 @@ func (b builder) warnOfSharedRouters() {
 	}
 }
 
-// contract reads the address of a contract and gives it its role.
-func (b builder) contract(at, text string, role use) Address {
-	a := b.address(at, text, role)
-	b.use(a, role)
+// contract reads the address of a contract and gives it its role on a network.
+func (b builder) contract(at, text string, network ID, role string) Address {
+	a := b.address(at, text, network, role)
+	b.use(a, network, role)
 	return a
 }
 
-func (b builder) use(a Address, role use) { b.uses[a.Address] = append(b.uses[a.Address], role) }
+func (b builder) use(a Address, network ID, role string) {
+	b.uses[a.Address] = append(b.uses[a.Address], use{network, fault.Contract, role})
+}
 
 // address reads the address of a contract, where only EIP-55 text is accepted. One that
 // would lose money in its role is refused.
-func (b builder) address(at, text string, role use) Address {
+func (b builder) address(at, text string, network ID, role string) Address {
 	a, err := ParseAddress(text)
-	reason, what := b.Unpayable(a, role.network)
+	reason, what := b.Unpayable(a, network)
 	switch {
 	case text == "":
 		b.Add(at, "missing")
@@ -321,7 +317,7 @@ func (b builder) address(at, text string, role use) Address {
 	case a.Hex() != text:
 		b.Add(at, "%q has no EIP-55 checksum; write %s if it is right", text, a.Hex())
 	case reason != "":
-		b.Add(at, "%s is %s, so it cannot be %s", text, what, role.what)
+		b.Add(at, "%s is %s, so it cannot be %s", text, what, role)
 	}
 	return NewAddress(a)
 }

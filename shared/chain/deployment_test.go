@@ -104,6 +104,16 @@ func TestDeploymentListsAllProblemsAtOnce(t *testing.T) {
 	}
 }
 
+// TestLongestTexts: what is as long as it may be is accepted.
+func TestLongestTexts(t *testing.T) {
+	name := strings.Repeat("ü", 64)
+	site := "https://" + strings.Repeat("x", 2048-len("https://"))
+	d := parse(t, `"name": "reference"`, `"name": "`+name+`", "explorers": {"1": "`+site+`"}`)
+	if d.Name != name || d.Explorer(1) != site {
+		t.Errorf("got the name %q and the explorer %q", d.Name, d.Explorer(1))
+	}
+}
+
 func TestOperatorsDeployment(t *testing.T) {
 	const mine = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 	path := filepath.Join(t.TempDir(), "deployment.json")

@@ -107,11 +107,9 @@ type end struct {
 
 func (e end) String() string { return e.symbol + " on chain " + e.id.String() }
 
-type pairKey struct{ src, dst end }
-
 func (p *Pair) source() end { return end{p.Src, p.SrcToken.Symbol} }
 
-func (p *Pair) key() pairKey { return pairKey{p.source(), end{p.Dst, p.DstToken.Symbol}} }
+func (p *Pair) destination() end { return end{p.Dst, p.DstToken.Symbol} }
 
 // all are the pairs of the table.
 var all = func() catalog {
@@ -140,24 +138,31 @@ func tableToken(id ID, symbol string) Token {
 // catalog is a list of pairs, and what is in it.
 type catalog struct {
 	pairs  []Pair
-	byKey  map[pairKey]*Pair
 	tokens map[ID][]Token // by routing ID, in the order of the pairs
 }
 
 func newCatalog(list []Pair) catalog {
-	c := catalog{list, map[pairKey]*Pair{}, map[ID][]Token{}}
+	c := catalog{list, map[ID][]Token{}}
 	add := func(id ID, t Token) {
 		if !slices.Contains(c.tokens[id], t) {
 			c.tokens[id] = append(c.tokens[id], t)
 		}
 	}
-	for i := range list {
-		p := &list[i]
-		c.byKey[p.key()] = p
+	for _, p := range list {
 		add(p.Src, p.SrcToken)
 		add(p.Dst, p.DstToken)
 	}
 	return c
+}
+
+// pair finds a pair by its ends, nil for none.
+func (c *catalog) pair(src, dst end) *Pair {
+	for i := range c.pairs {
+		if p := &c.pairs[i]; p.source() == src && p.destination() == dst {
+			return p
+		}
+	}
+	return nil
 }
 
 // Pairs lists the pairs in the order of the table.
@@ -283,35 +288,34 @@ func (c *catalog) FindPair(src ID, srcToken string, dst ID, dstToken string) (*P
 	if err != nil {
 		return nil, fault.About(fault.DestinationToken, err)
 	}
-	key := pairKey{end{src, from.Symbol}, end{dst, to.Symbol}}
-	if pair, ok := c.byKey[key]; ok {
+	source, destination := end{src, from.Symbol}, end{dst, to.Symbol}
+	if pair := c.pair(source, destination); pair != nil {
 		return pair, nil
 	}
-	return nil, c.unsupported(key)
+	return nil, c.unsupported(source, destination)
 }
 
 // unsupported says that two ends are not a pair, and where the source token can
 // go instead.
-func (c *catalog) unsupported(k pairKey) error {
-	src, dst := k.src.id, k.dst.id
+func (c *catalog) unsupported(src, dst end) error {
 	var alternatives []fault.Alternative
 	for _, p := range c.pairs {
-		if p.source() == k.src {
+		if p.source() == src {
 			alternatives = append(alternatives, fault.Alternative{Chain: p.Dst.String(), Token: p.DstToken.Symbol})
 		}
 	}
 	why := ""
 	switch {
-	case all.byKey[k] != nil:
+	case all.pair(src, dst) != nil:
 		why = "; this deployment does not serve it"
-	case !slices.ContainsFunc(c.tokens[src], func(t Token) bool { return t.Symbol == k.src.symbol }):
-		why = "; this deployment does not serve " + k.src.String()
+	case !slices.ContainsFunc(c.tokens[src.id], func(t Token) bool { return t.Symbol == src.symbol }):
+		why = "; this deployment does not serve " + src.String()
 	case alternatives == nil:
-		why = "; " + k.src.String() + " can be received but not sent"
-	case src.Network() == dst.Network() && src.Private() == dst.Private():
+		why = "; " + src.String() + " can be received but not sent"
+	case src.id.Network() == dst.id.Network() && src.id.Private() == dst.id.Private():
 		why = "; source and destination are on the same chain"
 	}
-	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s to %s%s", k.src, k.dst, why)
+	e := fault.New(fault.UnsupportedPair, "Unsupported swap pair: %s to %s%s", src, dst, why)
 	e.Role = fault.DestinationChain
 	e.Alternatives = alternatives
 	return e

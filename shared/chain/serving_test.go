@@ -2,10 +2,12 @@ package chain_test
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -152,6 +154,7 @@ func wantUnsupported(t *testing.T, d *chain.Deployment, pair string) {
 func wantServed(t *testing.T, d *chain.Deployment) {
 	t.Helper()
 	sources, ends := map[string]bool{}, map[string]bool{}
+	needed := map[common.Address]bool{}
 	for _, p := range d.Pairs() {
 		if found, err := find(d, nameOf(&p)); err != nil || *found != p {
 			t.Errorf("%s is listed, and finding it gives %v and %v", nameOf(&p), found, err)
@@ -160,6 +163,8 @@ func wantServed(t *testing.T, d *chain.Deployment) {
 		if (d.Target(&p) == chain.Address{}) || !paid || len(payout.Pools) != 1 || (d.Registry(d.FeeChain(p.Dst)) == chain.Address{}) {
 			t.Errorf("%s lacks a contract", nameOf(&p))
 		}
+		needed[d.Target(&p).Address] = true
+		needed[payout.Pools[0]] = true
 		if p.Route == chain.CCTPInbound && (d.Settlement.Receiver == chain.Address{}) {
 			t.Errorf("%s has no receiver", nameOf(&p))
 		}
@@ -178,6 +183,13 @@ func wantServed(t *testing.T, d *chain.Deployment) {
 	}
 	if len(rows) != len(sources) {
 		t.Errorf("got %d routers, want %d", len(rows), len(sources))
+	}
+	contracts := map[common.Address]bool{}
+	for _, r := range d.Contracts() {
+		contracts[r.Router.Address] = true
+	}
+	if !maps.Equal(contracts, needed) {
+		t.Errorf("got the contracts %v, want %v", contracts, needed)
 	}
 	tokens, list := 0, []string{}
 	for _, id := range d.IDs() {

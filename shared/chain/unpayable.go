@@ -9,9 +9,10 @@ import (
 // AnyChain is the scope in which a contract counts wherever it is.
 const AnyChain ID = 0
 
-// use is a role that the deployment gives to a contract.
+// use is what a contract is known for.
 type use struct {
-	network ID
+	network ID // where it counts; AnyChain for everywhere
+	reason  fault.Reason
 	what    string // such as "the router of ETH on chain 1"
 }
 
@@ -20,19 +21,6 @@ type use struct {
 // speaks against it. The deployment's own contracts count on the given network, or
 // wherever they are for AnyChain; everything else counts on every chain.
 func (d *Deployment) Unpayable(a common.Address, on ID) (reason fault.Reason, what string) {
-	if reason, what = Unpayable(a); reason != "" {
-		return reason, what
-	}
-	for _, u := range d.uses[a] {
-		if on == AnyChain || on == u.network {
-			return fault.Contract, u.what
-		}
-	}
-	return "", ""
-}
-
-// Unpayable is what no deployment can pay, as Deployment.Unpayable tells it.
-func Unpayable(a common.Address) (reason fault.Reason, what string) {
 	switch {
 	case a == common.Address{}:
 		return fault.Zero, "the zero address"
@@ -43,8 +31,12 @@ func Unpayable(a common.Address) (reason fault.Reason, what string) {
 	case a.Cmp(firstAccount) < 0:
 		return fault.Reserved, "below 0x10000, the range of precompiled contracts"
 	}
-	known := others[a]
-	return known.reason, known.what
+	for _, u := range d.uses[a] {
+		if on == AnyChain || u.network == AnyChain || on == u.network {
+			return u.reason, u.what
+		}
+	}
+	return "", ""
 }
 
 var (
@@ -53,30 +45,25 @@ var (
 	dead         = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
 )
 
-type other struct {
-	reason fault.Reason
-	what   string
-}
-
-// others are the contracts of others that we know. They count on every chain: an address
-// that is copied by mistake is often that of a token, and a chain may have the contracts
-// of the one it was forked from.
-var others = findOthers(networks)
-
-func findOthers(networks []Network) map[common.Address]other {
-	found := map[common.Address]other{
-		messenger.Address:   {fault.Contract, "the issuer's TokenMessenger"},
-		transmitter.Address: {fault.Contract, "the issuer's MessageTransmitter"},
+// othersUses are of the contracts of others that we know. They count on every chain: an
+// address that is copied by mistake is often that of a token, and a chain may have the
+// contracts of the one it was forked from.
+func othersUses() map[common.Address][]use {
+	uses := map[common.Address][]use{}
+	add := func(a Address, reason fault.Reason, what string) {
+		uses[a.Address] = []use{{AnyChain, reason, what}}
 	}
+	add(messenger, fault.Contract, "the issuer's TokenMessenger")
+	add(transmitter, fault.Contract, "the issuer's MessageTransmitter")
 	for _, n := range networks {
+		where := " on chain " + n.ID.String()
 		for _, t := range n.Tokens {
-			found[t.Address.Address] = other{fault.Token, "the contract of " + t.Symbol + " on chain " + n.ID.String()}
+			add(t.Address, fault.Token, "the contract of "+t.Symbol+where)
 		}
 		if n.Railgun != nil {
-			where := " on chain " + n.ID.String()
-			found[n.Railgun.Proxy.Address] = other{fault.Contract, "RAILGUN's proxy" + where}
-			found[n.Railgun.RelayAdapt.Address] = other{fault.Contract, "RAILGUN's relay adapter" + where}
+			add(n.Railgun.Proxy, fault.Contract, "RAILGUN's proxy"+where)
+			add(n.Railgun.RelayAdapt, fault.Contract, "RAILGUN's relay adapter"+where)
 		}
 	}
-	return found
+	return uses
 }

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -171,57 +172,50 @@ const lookupTimeout = 10 * time.Second
 // IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none in time.
 func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
 	k := cache.Key{Network: network, Name: id}
-	reg, ok := r.cache.Get(k)
-	if ok {
+	if cached, ok := r.cache.Get(k); ok {
 		r.Hooks.Hit(network)
+		reg := cached.Value
 		if r.Now().Sub(reg.partner.CheckedAt) >= r.ttl/2 && reg.accepted() {
-			r.cache.Renew(k, func() cache.Entry[registration] { return r.fetch(context.Background(), k) })
+			r.cache.Renew(k, func() (cache.Entry[registration], error) { return r.fetch(context.Background(), k) })
 		}
 		return reg.result(network)
 	}
 	r.Hooks.Miss(network)
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	reg, err := r.cache.Ask(ctx, k, func() cache.Entry[registration] { return r.fetch(rpc.OnBehalf(ctx), k) })
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return Partner{}, unverified(fmt.Errorf("timed out: %w", err), time.Second,
-			"The integrator could not be verified on chain %s in time; "+
-				"try again shortly", network)
-	case err != nil:
-		failure := &rpc.Failure{Reason: rpc.Undecodable, Text: err.Error(), RetryAfter: time.Minute}
-		return Partner{}, faultOf(failure, network)
+	read, err := r.cache.Ask(ctx, k, func() (cache.Entry[registration], error) { return r.fetch(rpc.OnBehalf(ctx), k) })
+	if err == nil {
+		return read.Value.result(network)
 	}
-	return reg.result(network)
+	failure, failed := errors.AsType[*rpc.Failure](err)
+	switch {
+	case !failed && ctx.Err() != nil:
+		return Partner{}, unverified(fmt.Errorf("timed out: %w", err), time.Second,
+			"The integrator could not be verified on chain %s in time; try again shortly", network)
+	case !failed:
+		failure = errPanicked
+	}
+	return Partner{}, faultOf(failure, network)
 }
 
 // fetch reads a registration from the chain. It runs once for all look-ups of the
-// same key at the same time, and does not end with a caller. A failure is not kept.
-func (r *Registry) fetch(ctx context.Context, k cache.Key) cache.Entry[registration] {
-	reg, f := r.ask(ctx, k)
-	if f != nil {
-		r.Hooks.Failure(k.Network, f.Reason)
-		return cache.Entry[registration]{Value: registration{failure: f}, Forget: true}
-	}
-	return cache.Entry[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}
-}
-
-// ask asks the chain. Known partners have a lane of their own.
-func (r *Registry) ask(ctx context.Context, k cache.Key) (reg registration, f *rpc.Failure) {
-	registry := r.deployment.Registry(k.Network)
-	if registry == (chain.Address{}) {
-		return reg, &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
-	}
-	lane := rpc.Unverified
-	if _, partner := r.cache.Last(k); partner {
-		lane = rpc.Partners
+// same key at the same time, and does not end with a caller. Known partners have a lane of
+// their own. The error is a *rpc.Failure, which is not kept.
+func (r *Registry) fetch(ctx context.Context, k cache.Key) (entry cache.Entry[registration], err error) {
+	q := question{Key: k, registry: r.deployment.Registry(k.Network), lane: rpc.Unverified}
+	if r.cache.Last(k).Known {
+		q.lane = rpc.Partners
 	}
 	start := r.Now()
-	reg, f = r.agreed(ctx, question{k, registry, lane})
+	reg, f := r.agreed(ctx, q)
 	if f == nil || f.Reason != rpc.Unconfigured {
 		r.Hooks.Latency(k.Network, r.Now().Sub(start))
 	}
-	return reg, f
+	if f != nil {
+		r.Hooks.Failure(k.Network, f.Reason)
+		return entry, f
+	}
+	return cache.Entry[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}, nil
 }
 
 // question is what is asked about an integrator, where, and for whom.
@@ -231,7 +225,7 @@ type question struct {
 	lane     rpc.Lane
 }
 
-// reading is what one endpoint says, or why none does.
+// reading is what one endpoint says, or why it says nothing.
 type reading struct {
 	registration
 	endpoint int // its place in the configuration
@@ -239,10 +233,7 @@ type reading struct {
 }
 
 func (w reading) String() string {
-	if w.failure != nil {
-		return "no answer"
-	}
-	return fmt.Sprintf("endpoint %d: %s, %d basis points", w.endpoint, w.standing, w.partner.FeeBPS)
+	return fmt.Sprintf("endpoint %d: %d basis points, active %t", w.endpoint, w.partner.FeeBPS, w.active)
 }
 
 // secondWait is how long the second of two endpoints is waited for once the first
@@ -250,89 +241,107 @@ func (w reading) String() string {
 const secondWait = 300 * time.Millisecond
 
 var (
-	errNoReading = &rpc.Failure{
-		Reason:     rpc.Undecodable,
-		Text:       "the lookup panicked",
-		RetryAfter: time.Minute,
-	}
-	errDisagree = &rpc.Failure{
-		Reason:     rpc.Disagree,
-		Text:       "endpoints disagree about the integrator",
-		RetryAfter: time.Second,
+	errNoRegistry = &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
+	errPanicked   = &rpc.Failure{Reason: rpc.Undecodable, Text: "the lookup panicked", RetryAfter: time.Minute}
+	errDisagree   = &rpc.Failure{
+		Reason: rpc.Disagree, Text: "endpoints disagree about the integrator", RetryAfter: time.Second,
 	}
 )
 
-// agreed asks two endpoints at once, and a third one where they differ. The only
-// endpoint of a chain is believed.
+// agreed is what two endpoints say, or all that one says if no other answers.
 func (r *Registry) agreed(ctx context.Context, q question) (registration, *rpc.Failure) {
-	asked := new(rpc.Asked)
-	if r.chains.Endpoints(q.Network) < 2 {
-		w := r.read(ctx, q, asked)
-		return w.registration, w.failure
+	if q.registry == (chain.Address{}) {
+		return registration{}, errNoRegistry
 	}
-	words := make(chan reading, 2)
-	for range 2 {
+	said, f := r.readings(ctx, q)
+	if len(said) == 0 {
+		return registration{}, f
+	}
+	isAgreed := len(said) == 1 || lastAgrees(said)
+	if len(said) > 2 || !isAgreed {
+		r.differ(q, said)
+	}
+	if !isAgreed {
+		return registration{}, errDisagree
+	}
+	return said[len(said)-1].registration, nil
+}
+
+// lastAgrees tells whether an endpoint says what the last one says.
+func lastAgrees(said []reading) bool {
+	last := len(said) - 1
+	return slices.ContainsFunc(said[:last], func(w reading) bool { return w.same(said[last].registration) })
+}
+
+// readings asks two endpoints at once, and one more for each that fails, or says something
+// else. It ends when two agree, or all but one are late. Of failures, the one counts that
+// may be gone first.
+func (r *Registry) readings(ctx context.Context, q question) (said []reading, failure *rpc.Failure) {
+	all := max(1, r.chains.Endpoints(q.Network)) // without any, the failure is that of the first
+	answers := make(chan reading, all)
+	asked := 0
+	askNext := func() {
+		if asked == all {
+			return
+		}
+		asked++
+		place := asked
 		safego.Go(r.Log, "asking a registry", func() {
-			w := reading{failure: errNoReading}
-			defer func() { words <- w }()
-			w = r.read(ctx, q, asked)
+			w := reading{failure: errPanicked}
+			defer func() { answers <- w }()
+			w = r.read(ctx, q, place)
 		})
 	}
-	first := <-words
-	if first.failure != nil {
-		second := <-words
-		return either(first, second)
-	}
-	select {
-	case second := <-words:
-		if second.failure != nil || first.same(second.registration) {
-			return first.registration, nil
+	askNext()
+	askNext()
+	var late <-chan time.Time
+	for answered := 0; answered < asked; answered++ {
+		select {
+		case w := <-answers:
+			if w.failure != nil {
+				if failure == nil || w.failure.RetryAfter < failure.RetryAfter {
+					failure = w.failure
+				}
+				askNext()
+				continue
+			}
+			said = append(said, w)
+			switch {
+			case len(said) == 1:
+				late = time.After(secondWait)
+			case lastAgrees(said):
+				return said, nil
+			default:
+				late = nil
+				askNext()
+			}
+		case <-late:
+			// The question goes on in the background: an endpoint that hangs is skipped
+			// afterwards, and not waited for again.
+			return said, nil
 		}
-		third := r.read(ctx, q, asked)
-		r.differ(q, first, second, third)
-		return majority(first, second, third)
-	case <-time.After(secondWait):
-		// The question goes on in the background: an endpoint that hangs is skipped
-		// afterwards, and not waited for again.
-		return first.registration, nil
 	}
+	return said, failure
 }
 
 // differLogEvery is how often the log says at most that endpoints differ.
 const differLogEvery = 10 * time.Minute
 
 // differ tells that endpoints tell different things.
-func (r *Registry) differ(q question, words ...reading) {
+func (r *Registry) differ(q question, said []reading) {
 	r.Hooks.Differ(q.Network)
 	now, last := r.Now().UnixNano(), r.differLogged.Load()
 	if now-last < int64(differLogEvery) || !r.differLogged.CompareAndSwap(last, now) {
 		return
 	}
 	r.Log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
-		"chain", q.Network, "integrator", ID(q.Name).String(), "said", fmt.Sprint(words))
+		"chain", q.Network, "integrator", ID(q.Name).String(), "said", fmt.Sprint(said))
 }
 
-// either is what the second endpoint says, as the first says nothing. Of two failures,
-// the one that names a cause counts: the other may only say that no endpoint was left.
-func either(first, second reading) (registration, *rpc.Failure) {
-	if second.failure != nil && second.failure.Reason == rpc.Unconfigured {
-		return registration{}, first.failure
-	}
-	return second.registration, second.failure
-}
-
-// majority is what the third endpoint says, if that is what one of two others says
-// that differ.
-func majority(first, second, third reading) (registration, *rpc.Failure) {
-	if third.failure != nil || !third.same(first.registration) && !third.same(second.registration) {
-		return registration{}, errDisagree
-	}
-	return third.registration, nil
-}
-
-// read reads a registration from an endpoint that was not asked yet.
-func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w reading) {
-	err := r.chains.AskAnother(ctx, q.Network, q.lane, asked, func(ctx context.Context, e *rpc.Endpoint) error {
+// read reads a registration from one endpoint.
+func (r *Registry) read(ctx context.Context, q question, place int) (w reading) {
+	w.endpoint = place
+	err := r.chains.AskOne(ctx, q.Network, place, q.lane, func(ctx context.Context, e *rpc.Endpoint) error {
 		askedAt := r.Now()
 		var output hexutil.Bytes
 		var latest rpc.Block
@@ -343,31 +352,18 @@ func (r *Registry) read(ctx context.Context, q question, asked *rpc.Asked) (w re
 		if err := e.ReadAll(ctx, reads...); err != nil {
 			return err
 		}
-		if len(reads) > 1 {
-			if f := upToDate(latest, q.Network, askedAt); f != nil {
-				return f
-			}
+		if len(reads) > 1 && latest.TooOld(q.Network, askedAt) { // what it says may have changed since
+			return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is of %v", latest.At())}
 		}
 		var f *rpc.Failure
 		if w.registration, f = decode(q.Name, output); f != nil {
 			return f
 		}
 		w.partner.CheckedAt, w.partner.GoodUntil = askedAt, askedAt.Add(r.ttl+r.Validity/2)
-		w.endpoint = e.Place
 		return nil
 	})
 	errors.As(err, &w.failure)
 	return w
-}
-
-// upToDate fails if the latest block of an endpoint is so old that the endpoint stands
-// still. What it says of an integrator may have changed since.
-func upToDate(latest rpc.Block, network chain.ID, now time.Time) *rpc.Failure {
-	if latest.TooOld(network, now) {
-		age := now.Sub(latest.At())
-		return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is %v old", age.Round(time.Second))}
-	}
-	return nil
 }
 
 // Health tells whether the registry of one chain can be read.
@@ -408,36 +404,22 @@ func (r *Registry) Registered(ctx context.Context, text string) (bool, error) {
 // not make a higher one better, so it is an answer and not a failure.
 const MaxFeeBPS = 1000
 
-// listing is how an ID is listed in a registry.
-type listing uint8
-
-const (
-	unregistered listing = iota
-	inactive
-	active
-)
-
-func (s listing) String() string { return [...]string{"unregistered", "inactive", "active"}[s] }
-
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
-	standing listing
-	partner  Partner      // of an unregistered integrator, only its times
-	failure  *rpc.Failure // instead: why it could not be asked
+	partner Partner // without a wallet if it is not registered
+	active  bool
 }
 
 // result is what a look-up returns for this registration. It makes a new fault
 // each time, because callers add to it.
 func (reg registration) result(network chain.ID) (Partner, error) {
 	switch {
-	case reg.failure != nil:
-		return Partner{}, faultOf(reg.failure, network)
 	case reg.accepted():
 		return reg.partner, nil
-	case reg.standing == active:
+	case reg.active:
 		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee "+
 			"of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
-	case reg.standing == inactive:
+	case reg.partner.Wallet != chain.Address{}:
 		return Partner{}, fault.New(fault.IntegratorInactive,
 			"The integrator is registered on chain %s, but is not active there", network)
 	default:
@@ -448,14 +430,12 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 
 // same tells whether another endpoint says the same.
 func (reg registration) same(other registration) bool {
-	return reg.standing == other.standing &&
+	return reg.active == other.active &&
 		reg.partner.Wallet == other.partner.Wallet && reg.partner.FeeBPS == other.partner.FeeBPS
 }
 
 // accepted tells whether quotes are made for the integrator.
-func (reg registration) accepted() bool {
-	return reg.standing == active && reg.partner.FeeBPS <= MaxFeeBPS
-}
+func (reg registration) accepted() bool { return reg.active && reg.partner.FeeBPS <= MaxFeeBPS }
 
 // faultOf is the error that a look-up returns for a failure.
 func faultOf(f *rpc.Failure, network chain.ID) error {
@@ -507,17 +487,15 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 		return undecodable("the registry's answer is not (address, uint16, bool)")
 	}
 	wallet := common.BytesToAddress(walletWord)
-	partner := Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: binary.BigEndian.Uint16(feeWord[word-2:])}
 	switch {
 	case wallet == (common.Address{}):
-		return registration{standing: unregistered}, nil
+		return registration{}, nil
 	case idOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
 		text := fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)
 		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
-	case activeWord[word-1] == 0:
-		return registration{standing: inactive, partner: partner}, nil
 	}
-	return registration{standing: active, partner: partner}, nil
+	partner := Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: binary.BigEndian.Uint16(feeWord[word-2:])}
+	return registration{partner, activeWord[word-1] == 1}, nil
 }
 
 // probeID is an ID that nobody has: its address is a contract of the EVM itself.

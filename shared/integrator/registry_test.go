@@ -43,7 +43,7 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	g.Advance(ttl/2 + 1)
 	g.wantFee(2, 40)
 	k := cache.Key{Network: hub, Name: idOf(wallet(2))}
-	if _, known := g.cache.Last(k); !known {
+	if !g.cache.Last(k).Known {
 		t.Error("an active integrator does not count as a partner")
 	}
 
@@ -52,7 +52,7 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	g.wantFee(2, 40)
 	g.Advance(ttl/2 + 1)
 	g.wantFault(2, fault.IntegratorInactive)
-	if _, known := g.cache.Last(k); known {
+	if g.cache.Last(k).Known {
 		t.Error("an inactive integrator counts as a partner")
 	}
 	if g.count("hit") != 3 || g.count("miss") != 4 || g.count("asked") != 4 || len(g.counts) != 3 {
@@ -302,6 +302,19 @@ func TestSilentWitness(t *testing.T) {
 	}
 }
 
+// If no endpoint answers, it is worth asking again when the first of them is tried again.
+func TestFirstRetry(t *testing.T) {
+	t.Parallel()
+	for soon := range 2 {
+		g := newRig(t, 2)
+		g.nodes[soon].Instead(node.Batch, node.Drops)
+		g.nodes[1-soon].Instead(node.Batch, node.Limited("30"))
+		if e := g.wantUnverified(1, rpc.Unreachable); e.RetryAfter != time.Second {
+			t.Errorf("retry after %v, want a second", e.RetryAfter)
+		}
+	}
+}
+
 // What a look-up costs: first, once the chain is known, and from memory.
 func TestCallsOfALookup(t *testing.T) {
 	t.Parallel()
@@ -330,17 +343,6 @@ func TestCallsOfALookup(t *testing.T) {
 	}
 }
 
-// Of two failures the one that names a cause counts.
-func TestEither(t *testing.T) {
-	silent, late := &rpc.Failure{Reason: rpc.Disagree}, &rpc.Failure{Reason: rpc.Undecodable}
-	none := &rpc.Failure{Reason: rpc.Unconfigured}
-	for _, test := range []struct{ second, want *rpc.Failure }{{late, late}, {none, silent}, {nil, nil}} {
-		if _, got := either(reading{failure: silent}, reading{failure: test.second}); got != test.want {
-			t.Errorf("after %v, of %v: got %v, want %v", silent, test.second, got, test.want)
-		}
-	}
-}
-
 // The log says every ten minutes at most that endpoints differ, and what each said.
 func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	var log bytes.Buffer
@@ -355,8 +357,8 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 		lines int
 	}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
 		now = now.Add(step.after)
-		r.differ(question{}, reading{endpoint: 2}, reading{failure: errNoReading})
-		const said = `said="[endpoint 2: unregistered, 0 basis points no answer]"`
+		r.differ(question{}, []reading{{endpoint: 2}, {endpoint: 1, registration: registration{active: true}}})
+		const said = `said="[endpoint 2: 0 basis points, active false endpoint 1: 0 basis points, active true]"`
 		if got := strings.Count(log.String(), said); got != step.lines {
 			t.Errorf("%d lines at %v, want %d", got, now, step.lines)
 		}

@@ -47,14 +47,6 @@ func ParseRecipientType(text string) (RecipientType, error) {
 		"The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
 }
 
-// NotZero refuses the zero address, which Parse accepts.
-func (r Recipient) NotZero() error {
-	if r.Zero() {
-		return fault.BadRecipient(fault.Zero, "The recipient is the zero address: funds sent there are lost")
-	}
-	return nil
-}
-
 // Parse reads a recipient of this type: an EVM address or a raw 0zk address. It accepts
 // the zero address, for callers that may ask before they know the recipient.
 func (t RecipientType) Parse(text string) (Recipient, error) {

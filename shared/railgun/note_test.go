@@ -122,9 +122,9 @@ func TestCheckNoticesEveryBitItVouchesFor(t *testing.T) {
 
 // A note must not leave when the two hashes disagree.
 func TestNoNoteLeavesWithABrokenHash(t *testing.T) {
-	saved := *hash
-	defer func() { *hash = saved }()
-	hash.before[0].mix[2][1].SetOne()
+	saved := mix
+	defer func() { mix = saved }()
+	mix[2][1].SetOne()
 	if n, err := NewNote(mustParse(t, knownAnswers[0].address)); err == nil || n != (Note{}) {
 		t.Errorf("got %x, %v, want an error and no note", n, err)
 	}

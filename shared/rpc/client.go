@@ -47,7 +47,7 @@ type Client struct {
 
 type network struct {
 	endpoints []*Endpoint // in the order in which they are tried
-	turns     [laneCount]*slots
+	turns     [laneCount]*turns
 }
 
 type Options struct {
@@ -65,15 +65,10 @@ func New(cfg Config, opts Options) (*Client, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits, log: opts.Log}
-	var connections int64
-	for lane := range c.limits {
-		if l, ok := opts.Limits[Lane(lane)]; ok {
-			c.limits[lane] = l
-		}
-		connections += c.limits[lane].Calls
+	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits, http: newHTTPClient(), log: opts.Log}
+	for lane, l := range opts.Limits {
+		c.limits[lane] = l
 	}
-	c.http = newHTTPClient(int(connections), opts.Now)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for id, urls := range cfg {
 		var n network
@@ -107,81 +102,28 @@ type Use func(context.Context, *Endpoint) error
 // *Failure; see Reason for which of them rest the endpoint. Any other error of
 // use counts as Undecodable, and its text is dropped.
 func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use Use) error {
-	return c.AskAnother(ctx, network, lane, new(Asked), use)
+	return c.ask(ctx, network, lane, c.networks[network].endpoints, use)
 }
 
-// Asked are the endpoints that were asked already. The zero value is ready to use.
-type Asked struct{ endpoints sync.Map }
-
-// AskAnother is like Ask, for an answer that must be of another endpoint than an
-// earlier one: it passes over the endpoints in asked, and adds those that it tries.
-// Questions with the same asked may be under way at the same time: each endpoint is
-// given to one of them. If there is none left, the failure is Unconfigured.
-func (c *Client) AskAnother(ctx context.Context, network chain.ID, lane Lane, asked *Asked, use Use) error {
-	return c.bound(ctx, c.networks[network], lane, func(ctx context.Context, endpoints []*Endpoint) *Failure {
-		reason := Resting    // of the last one that failed
-		var details []string // why each endpoint gave no answer
-		for _, e := range endpoints {
-			if _, was := asked.endpoints.LoadOrStore(e, true); was {
-				continue
-			}
-			why := ""
-			if rest := e.resting(lane); rest > 0 {
-				why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
-			} else if f := c.try(ctx, e, lane, use); f != nil {
-				reason = f.Reason
-				why = f.Text
-			} else {
-				return nil
-			}
-			details = append(details, fmt.Sprintf("endpoint %d: %s", e.Place, why))
-			if ctx.Err() != nil {
-				break
-			}
-		}
-		if len(details) == 0 {
-			return errNoOther
-		}
-		wait := longRetry
-		if reason != Reverted && reason != Misconfigured {
-			for _, e := range endpoints {
-				wait = min(wait, e.resting(lane))
-			}
-		}
-		return &Failure{Reason: reason, Text: strings.Join(details, "; "), RetryAfter: wait}
-	})
+// AskOne is Ask with one endpoint: the one at that place in the configuration, from 1 on.
+// In the lane of checks, it is always asked which chain it serves, and a failure is not
+// logged and makes no lane skip it, unless it is about a quota.
+func (c *Client) AskOne(ctx context.Context, network chain.ID, place int, lane Lane, use Use) error {
+	endpoints := c.networks[network].endpoints
+	if place < 1 || place > len(endpoints) {
+		return errUnconfigured
+	}
+	return c.ask(ctx, network, lane, endpoints[place-1:place], use)
 }
 
 // ErrMore is what a Use returns that has its answer and wants another one of the next
 // endpoint.
 var ErrMore = &Failure{Reason: Declined, Text: "it has answered"}
 
-// Check waits for a turn in the lane of checks and gives use one endpoint of the
-// chain: the one at that place in the configuration, from 1 on. The endpoint is
-// always asked which chain it serves, and also if it failed a moment ago. Only
-// one whose provider says that we are over its quota is left alone for a while.
-//
-// The error is a *Failure. If it is not about a quota, no lane skips the endpoint
-// because of it.
-func (c *Client) Check(ctx context.Context, network chain.ID, place int, use Use) error {
-	return c.bound(ctx, c.networks[network], Checks, func(ctx context.Context, endpoints []*Endpoint) *Failure {
-		if place < 1 || place > len(endpoints) {
-			return errUnconfigured
-		}
-		e := endpoints[place-1]
-		if rest := e.resting(Checks); rest > 0 {
-			return &Failure{Reason: Limited, Text: "we are over its quota", RetryAfter: rest}
-		}
-		return c.try(ctx, e, Checks, use)
-	})
-}
-
-// bound asks a question when its turn comes, in the time that its lane has, or until
+// ask asks when the turn of the question comes, in the time that its lane has, or until
 // Close.
-func (c *Client) bound(
-	ctx context.Context, n network, lane Lane, question func(context.Context, []*Endpoint) *Failure,
-) error {
-	if len(n.endpoints) == 0 {
+func (c *Client) ask(ctx context.Context, network chain.ID, lane Lane, endpoints []*Endpoint, use Use) error {
+	if len(endpoints) == 0 {
 		return errUnconfigured
 	}
 	c.running.RLock()
@@ -192,13 +134,13 @@ func (c *Client) bound(
 	ctx, cancel := context.WithTimeout(ctx, c.limits[lane].Total)
 	defer cancel()
 	defer safego.WhenDone(c.ctx, c.log, "ending a question to a node", cancel)()
-	leave, f := n.turns[lane].enter(ctx)
+	leave, f := c.networks[network].turns[lane].enter(ctx)
 	if f == nil {
 		defer leave()
 		if c.ctx.Err() != nil { // while it waited; its own context may not know yet
 			return errClosed
 		}
-		f = question(ctx, n.endpoints)
+		f = c.tryAll(ctx, lane, endpoints, use)
 	}
 	switch {
 	case f == nil:
@@ -207,6 +149,37 @@ func (c *Client) bound(
 		return errClosed
 	}
 	return &Failure{Reason: f.Reason, Text: f.Text, RetryAfter: max(shortRetry, f.RetryAfter)}
+}
+
+// tryAll tries the endpoints that do not rest, until one has the answer.
+func (c *Client) tryAll(ctx context.Context, lane Lane, endpoints []*Endpoint, use Use) *Failure {
+	reason := Resting    // of the last one that failed
+	var details []string // why each endpoint gave no answer
+	for _, e := range endpoints {
+		why := ""
+		if rest := e.resting(lane); rest > 0 {
+			why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
+		} else if f := c.try(ctx, e, lane, use); f != nil {
+			reason = f.Reason
+			why = f.Text
+		} else {
+			return nil
+		}
+		if lane != Checks { // which name the endpoint themselves
+			why = fmt.Sprintf("endpoint %d: %s", e.Place, why)
+		}
+		details = append(details, why)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	wait := longRetry
+	if reason != Reverted && reason != Misconfigured {
+		for _, e := range endpoints {
+			wait = min(wait, e.resting(lane))
+		}
+	}
+	return &Failure{Reason: reason, Text: strings.Join(details, "; "), RetryAfter: wait}
 }
 
 // try asks one endpoint and decides whether the lane skips it from now on. If
@@ -260,23 +233,20 @@ var repeatable = http.Header{"X-Idempotency-Key": {}}
 
 // newHTTPClient makes a client that reads at most so much of a response and
 // follows no redirects. The context of each request bounds its time.
-func newHTTPClient(connections int, now func() time.Time) *http.Client {
+func newHTTPClient() *http.Client {
 	return &http.Client{
 		Transport: boundedTransport{&http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    connections,
+			MaxIdleConnsPerHost:    256, // more than all lanes have calls
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: maxAnswer,
-		}, now},
+		}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-type boundedTransport struct {
-	*http.Transport
-	now func() time.Time
-}
+type boundedTransport struct{ *http.Transport }
 
 // overQuota is the error for a response with status 429.
 type overQuota struct{ retryAfter time.Duration } // 0 if the response does not say
@@ -298,7 +268,7 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if response.StatusCode == http.StatusTooManyRequests {
 		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
 		response.Body.Close()
-		wait, _ := RetryAfter(response.Header.Get("Retry-After"), b.now(), time.Second, time.Minute)
+		wait := RetryAfter(response.Header.Get("Retry-After"), time.Now(), time.Second, time.Minute)
 		return nil, &overQuota{wait}
 	}
 	return response, nil
@@ -436,15 +406,15 @@ func (u SecretURL) parse() (host, endpoint, problem string) {
 }
 
 // RetryAfter reads the header of that name, seconds or an HTTP date, and keeps it
-// within bounds. It is false for anything else.
-func RetryAfter(header string, now time.Time, shortest, longest time.Duration) (time.Duration, bool) {
+// within bounds. It is 0 for anything else.
+func RetryAfter(header string, now time.Time, shortest, longest time.Duration) time.Duration {
 	var wait time.Duration
 	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
 		wait = time.Duration(min(seconds, uint64(longest/time.Second))) * time.Second
 	} else if date, err := http.ParseTime(header); err == nil {
 		wait = date.Sub(now)
 	} else {
-		return 0, false
+		return 0
 	}
-	return min(max(wait, shortest), longest), true
+	return min(max(wait, shortest), longest)
 }

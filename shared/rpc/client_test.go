@@ -19,49 +19,6 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// A second question goes to another endpoint than the first, and a third to none if
-// there are two. One that fails is not asked by the next question either.
-func TestAskAnother(t *testing.T) {
-	t.Parallel()
-	g := newRig(t, 2)
-	var asked Asked
-	ask := func() (place int, err error) {
-		err = g.AskAnother(t.Context(), 369, Wallets, &asked, func(ctx context.Context, e *Endpoint) error {
-			place = e.Place
-			return e.ReadAll(ctx, ReadContract(target, nil, new(hexutil.Bytes)))
-		})
-		return place, err
-	}
-	want := func(wants ...int) {
-		t.Helper()
-		for _, want := range wants {
-			if place, err := ask(); err != nil || place != want {
-				t.Fatalf("endpoint %d was asked, %v, want %d", place, err, want)
-			}
-		}
-		_, err := ask()
-		g.wantReason(err, Unconfigured)
-	}
-	want(1, 2)
-	asked = Asked{}
-	g.fronts[0].Instead("eth_call", node.Drops)
-	want(2)
-	g.fronts[0].Instead("eth_call", nil)
-	g.Advance(time.Second)
-	for range 20 { // at the same time
-		var places [2]int
-		asked = Asked{}
-		var both sync.WaitGroup
-		for i := range places {
-			both.Go(func() { places[i], _ = ask() })
-		}
-		both.Wait()
-		if places[0]+places[1] != 3 {
-			t.Fatalf("the endpoints %v answered, want both", places)
-		}
-	}
-}
-
 // A question that wants more than one answer gets that of the next endpoint, and none of
 // those that have answered counts as failed.
 func TestAskMore(t *testing.T) {
@@ -86,7 +43,7 @@ func TestAskMore(t *testing.T) {
 func (g *rig) check(place int) error {
 	g.t.Helper()
 	var code hexutil.Bytes
-	err := g.Check(context.Background(), 369, place, func(ctx context.Context, e *Endpoint) error {
+	err := g.AskOne(context.Background(), 369, place, Checks, func(ctx context.Context, e *Endpoint) error {
 		return e.ReadAll(ctx, ReadCode(target, &code))
 	})
 	if err != nil {
@@ -114,7 +71,7 @@ func TestCheck(t *testing.T) {
 	for _, place := range []int{-1, 0, 3} {
 		g.wantReason(g.check(place), Unconfigured)
 	}
-	g.wantReason(g.Check(t.Context(), 1, 1, nil), Unconfigured)
+	g.wantReason(g.AskOne(t.Context(), 1, 1, Checks, nil), Unconfigured)
 	for _, bad := range []struct {
 		answer http.HandlerFunc
 		want   Reason
@@ -134,7 +91,7 @@ func TestCheck(t *testing.T) {
 	front.Instead("eth_getCode", node.Limited(""))
 	g.wantReason(g.check(1), Limited)
 	front.Instead("eth_getCode", nil)
-	g.wantReason(g.check(1), Limited)
+	g.wantReason(g.check(1), Resting)
 	if got := front.Count("eth_getCode"); got != 1 {
 		t.Errorf("asked %d times, want none while it rests", got)
 	}

@@ -242,7 +242,7 @@ const (
 	Wallets                // balances and allowances of accounts
 	TxLookups              // whether a chain knows a transaction: anyone can invent its hash
 	Tracking               // what became of a transaction that a node has seen
-	Checks                 // whether the configuration is right; see Client.Check
+	Checks                 // whether the configuration is right: see Client.AskOne
 
 	laneCount = iota
 )
@@ -273,9 +273,6 @@ var defaultLimits = [laneCount]Limits{
 
 // errUnconfigured is how questions to a chain without endpoints fail.
 var errUnconfigured = &Failure{Reason: Unconfigured, Text: "no RPC endpoint", RetryAfter: longRetry}
-
-// errNoOther is how a question fails whose endpoints were all asked already.
-var errNoOther = &Failure{Reason: Unconfigured, Text: "no other RPC endpoint", RetryAfter: longRetry}
 
 // errClosed is how questions fail after Close.
 var errClosed = &Failure{Reason: Closed, Text: "the service is shutting down", RetryAfter: shortRetry}
@@ -392,13 +389,13 @@ func classify(err error, reads ...Read) *Failure {
 }
 
 // declines tells whether an HTTP status is about one read, and not about the endpoint.
-// Providers refuse logs of too many blocks with several of them.
+// Providers refuse logs of too many blocks, and methods that they lack, with several of them.
 func declines(r Read, status int) bool {
 	switch status {
 	case http.StatusBadRequest:
 		return r.tracks
 	case http.StatusForbidden, http.StatusRequestEntityTooLarge:
-		return r.Method == getLogs
+		return r.Method == getLogs || isOptional(r.Method)
 	}
-	return false
+	return isOptional(r.Method)
 }

@@ -36,58 +36,40 @@ const (
 	estimate = "eth_estimateGas"
 )
 
-// ErrNoMethod is how a read of such a method fails that the endpoint refuses with an HTTP
-// status, or answers in another form.
+// ErrNoMethod is how a read of such a method fails that the endpoint answers in another
+// form.
 var ErrNoMethod = &Failure{Reason: Declined, Text: "method not supported"}
 
 func isOptional(method string) bool { return method == simulate || method == estimate }
-
-// refusesMethod reports whether an error is an HTTP status for such a method.
-func refusesMethod(method string, err error) bool {
-	return isOptional(method) && errors.As(err, new(rpc.HTTPError))
-}
 
 // ErrTooLong is how reads fail whose answer may be long, but not that long.
 var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
 
 // Batch asks all reads in one round trip and sets their results and errors. An
-// endpoint that refuses batches gets them one after the other instead, and one that
-// answers a batch in part gets the rest of it so. All answers together are bounded
-// like one of them.
+// endpoint that refuses batches, or answers one in part, gets the reads one after the
+// other instead. All answers together are bounded like one of them.
 //
 // The error is a *Failure of the endpoint: no read was answered, or we are over
 // its quota. A contract that reverts is an answer, and so is a read that is declined.
 func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
-	if len(reads) == 0 {
-		return nil
-	}
 	if slices.ContainsFunc(reads, isTracking) {
 		ctx = context.WithValue(ctx, longCallKey{}, true)
 	}
-	if len(reads) == 1 {
-		return e.oneByOne(ctx, reads, all)
+	if len(reads) < 2 {
+		return e.oneByOne(ctx, reads)
 	}
 	err := e.batch(ctx, reads)
 	switch {
-	case err == nil && !slices.ContainsFunc(reads, isMissing):
-		return nil
 	case err == nil:
-		return e.oneByOne(ctx, reads, isMissing)
+		return nil
 	case refusesBatches(err):
-		return e.oneByOne(ctx, reads, all)
+		return e.oneByOne(ctx, reads)
 	}
 	return classify(err, reads...)
 }
 
-// errMissing is the failure of a read that a batch was not answered for.
-var errMissing = &Failure{Reason: Undecodable, Text: "it answered only part of a batch"}
-
-func isMissing(r Read) bool { return r.Err == errMissing }
-
-func all(Read) bool { return true }
-
-// errUnanswered is the failure of a batch of which no read was answered.
-var errUnanswered = &Failure{Reason: Refused, Text: "it answered no call of a batch"}
+// errUnanswered is the failure of a batch of which not every read was answered.
+var errUnanswered = &Failure{Reason: Refused, Text: "it does not answer batches"}
 
 // refusesBatches reports whether a batch failed in a way in which the same reads,
 // asked one by one, may succeed.
@@ -111,6 +93,9 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 		return err
 	}
 	for i, element := range elements {
+		if element.Error == rpc.ErrMissingBatchResponse {
+			return errUnanswered
+		}
 		reads[i].Err = failureIn(element.Error, reads[i])
 	}
 	return failureOf(reads, errUnanswered)
@@ -118,39 +103,33 @@ func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
 
 // failureIn is why a read that was asked for has no answer; nil if it has one.
 func failureIn(err error, r Read) *Failure {
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case err == rpc.ErrMissingBatchResponse:
-		return errMissing
-	case refusesMethod(r.Method, err):
-		return ErrNoMethod
 	}
 	f := classify(err, r)
 	if f.Reason == Undecodable && isOptional(r.Method) {
-		return ErrNoMethod // an answer of another form
+		return ErrNoMethod
 	}
 	return f
 }
 
-// oneByOne sends each of these reads as a call of its own.
-func (e *Endpoint) oneByOne(ctx context.Context, reads []Read, these func(Read) bool) error {
+// oneByOne sends each of the reads as a call of its own.
+func (e *Endpoint) oneByOne(ctx context.Context, reads []Read) error {
 	for i := range reads {
 		r := &reads[i]
-		if !these(*r) {
-			continue
-		}
-		r.Err = nil
 		var result json.RawMessage
 		err := e.client.CallContext(ctx, &result, r.Method, r.Args...)
 		isAnswer := errors.As(err, new(rpc.Error)) || errors.Is(err, rpc.ErrNoResult)
 		switch {
 		case err == nil:
 			err = json.Unmarshal(result, r.Result)
-		case !isAnswer && !refusesMethod(r.Method, err):
+		case !isAnswer:
 			return classify(err, *r) // of the endpoint, not of this read
 		}
 		r.Err = failureIn(err, *r)
+	}
+	if len(reads) == 0 {
+		return nil
 	}
 	return failureOf(reads, reads[0].Err)
 }
@@ -313,18 +292,12 @@ func ReadBlock(number uint64, block **Block) Read {
 	return track("eth_getBlockByNumber", block, hexutil.Uint64(number), false)
 }
 
-// Filter says which logs to read: of some contracts, with the topics in these places, of
-// which nil stands for any.
-type Filter struct {
-	Contracts []common.Address
-	Topics    []*common.Hash
-}
-
-// Between reads the logs in the blocks from first to last. The list is nil if the
-// endpoint gives none, which is not the same as an empty one.
-func (f Filter) Between(first, last uint64, logs *[]Log) Read {
+// ReadLogs reads the logs of some contracts in the blocks from first to last, with the
+// topics in these places, of which nil stands for any. The list is nil if the endpoint
+// gives none, which is not the same as an empty one.
+func ReadLogs(contracts []common.Address, topics []*common.Hash, first, last uint64, logs *[]Log) Read {
 	return track(getLogs, logs, map[string]any{
-		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": f.Contracts, "topics": f.Topics,
+		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": contracts, "topics": topics,
 	})
 }
 

@@ -28,32 +28,33 @@ func OnBehalf(caller context.Context) context.Context {
 // shareOfLane is the part of a lane that one network can hold: a quarter.
 const shareOfLane = 4
 
-// slots limit how many questions are under way at a time, and how many more wait; in
-// all, and of one network.
-type slots struct {
+// turns are the turns of a lane on one chain.
+type turns struct {
 	limits Limits
-	calls  *semaphore.Weighted // questions under way
+	all    *queue
 
-	mu     sync.Mutex
-	places int64                   // questions under way and waiting
-	shares map[netip.Prefix]*share // of the networks that have questions here
+	mu     sync.Mutex              // of all that is counted here
+	shares map[netip.Prefix]*queue // of the networks that have questions here
 }
 
-// share is what one network holds of a lane.
-type share struct {
-	limits Limits
-	calls  *semaphore.Weighted
-	places int64
+// queue limits how many questions are under way at a time, and how many more wait.
+type queue struct {
+	calls      *semaphore.Weighted // questions under way
+	inIt, most int64               // questions under way and waiting
 }
 
-func newTurns(l Limits) *slots {
-	return &slots{limits: l, calls: semaphore.NewWeighted(l.Calls), shares: map[netip.Prefix]*share{}}
+func newQueue(calls, waiting int64) *queue {
+	return &queue{calls: semaphore.NewWeighted(calls), most: calls + waiting}
+}
+
+func newTurns(l Limits) *turns {
+	return &turns{limits: l, all: newQueue(l.Calls, l.Waiting), shares: make(map[netip.Prefix]*queue)}
 }
 
 // enter waits for a turn: first within its network, then among all. So no network has
 // more than its share stand in the way of others. It fails if too many wait already.
 // After a turn, leave must be called.
-func (t *slots) enter(ctx context.Context) (leave func(), f *Failure) {
+func (t *turns) enter(ctx context.Context) (leave func(), f *Failure) {
 	network := callerNetwork(ctx)
 	own := t.join(network)
 	if own == nil {
@@ -64,52 +65,46 @@ func (t *slots) enter(ctx context.Context) (leave func(), f *Failure) {
 		t.part(network, own)
 		return nil, late
 	}
-	if t.calls.Acquire(ctx, 1) != nil {
+	if t.all.calls.Acquire(ctx, 1) != nil {
 		own.calls.Release(1)
 		t.part(network, own)
 		return nil, late
 	}
 	return func() {
-		t.calls.Release(1)
+		t.all.calls.Release(1)
 		own.calls.Release(1)
 		t.part(network, own)
 	}, nil
 }
 
-// join takes a place. It returns nil if there is none, in the lane or in the share of
-// the network.
-func (t *slots) join(network netip.Prefix) *share {
+// join takes a place in the queue of all and in that of the network, which is returned. It
+// is nil if one of them is full. Questions of no network have no other limit than all.
+func (t *turns) join(network netip.Prefix) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	own := t.shares[network]
-	if own == nil {
-		own = newShare(t.limits, network)
+	switch {
+	case own == nil && network.IsValid():
+		own = newQueue(max(1, t.limits.Calls/shareOfLane), t.limits.Waiting/shareOfLane)
+	case own == nil:
+		own = newQueue(t.limits.Calls, t.limits.Waiting)
 	}
-	if t.places >= t.limits.Calls+t.limits.Waiting || own.places >= own.limits.Calls+own.limits.Waiting {
+	if t.all.inIt >= t.all.most || own.inIt >= own.most {
 		return nil
 	}
-	t.places++
-	own.places++
+	t.all.inIt++
+	own.inIt++
 	t.shares[network] = own
 	return own
 }
 
-// newShare is a quarter for a network, and the whole lane for those of no network.
-func newShare(l Limits, network netip.Prefix) *share {
-	if network.IsValid() {
-		l.Calls = max(1, l.Calls/shareOfLane)
-		l.Waiting /= shareOfLane
-	}
-	return &share{limits: l, calls: semaphore.NewWeighted(l.Calls)}
-}
-
 // part gives the place back. A network without questions is forgotten.
-func (t *slots) part(network netip.Prefix, own *share) {
+func (t *turns) part(network netip.Prefix, own *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.places--
-	own.places--
-	if own.places == 0 {
+	t.all.inIt--
+	own.inIt--
+	if own.inIt == 0 {
 		delete(t.shares, network)
 	}
 }

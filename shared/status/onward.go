@@ -3,7 +3,6 @@ package status
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -46,16 +45,15 @@ func (l *lookup) settleOnward(ctx context.Context, src *source, o *order, paid *
 		attested: message, transmitter: o.onward.Transmitter.Address, fee: message.FeeExecuted,
 		need: l.deployment.Confirmations(to),
 	}
-	said, v, err := ask(ctx, l, to, rpc.Tracking, l.neededForNo(src, o, to),
+	said, v, err := l.ask(ctx, to, rpc.Tracking, l.neededForNo(src, o, to),
 		func(ctx context.Context, e *rpc.Endpoint, _ []statement) (statement, error) {
 			return l.readMint(ctx, e, m)
 		})
 	switch {
 	case len(said) == 0:
 		return unavailable(l.key.Network, to, err)
-	case v.choice < 0:
+	case v.reportsNothing():
 		message.usedSince = time.Time{}
-		l.passing = l.passing || v.upToDate == 0
 		return nil
 	case m.fee.Gt(&burn.MaxFee) || !m.fee.Lt(&paid.settled.Amount):
 		s.Reason = oddFee
@@ -147,11 +145,9 @@ const newestBlocks = 500
 // refuse a range this wide: then the reads are made without it.
 func (m *mint) findLog(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read, head uint64) error {
 	var logs []rpc.Log
-	filter := rpc.Filter{
-		Contracts: []common.Address{m.transmitter},
-		Topics:    []*common.Hash{&calldata.ReceivedTopic, nil, &m.Nonce},
-	}
-	all := append(reads, filter.Between(head-min(head, newestBlocks-1), head, &logs))
+	topics := []*common.Hash{&calldata.ReceivedTopic, nil, &m.Nonce}
+	first := head - min(head, newestBlocks-1)
+	all := append(reads, rpc.ReadLogs([]common.Address{m.transmitter}, topics, first, head, &logs))
 	if err := e.Batch(ctx, all); err != nil {
 		return e.Batch(ctx, reads)
 	}
@@ -173,13 +169,14 @@ type attested struct {
 	usedSince time.Time // when its nonce was first seen to be used; zero if it is not
 }
 
-// issued is what the issuer says of a transaction.
+// issued is what the issuer says of a transaction, or why it could not be asked.
 type issued struct {
-	messages []cctp.Message // without those that a waiting burn is matched with
-	err      error          // why the issuer could not be asked
+	messages []cctp.Message
+	err      error
 }
 
-// attested finds the issuer's view of a burn, and the attested message if there is one.
+// attested finds the issuer's view of a burn, and the attested message if there is one. The
+// issuer is asked once for each transaction.
 func (l *lookup) attested(
 	ctx context.Context, tx common.Hash, src *source, o *order, want *calldata.Message,
 ) *attested {
@@ -187,50 +184,42 @@ func (l *lookup) attested(
 	o.swap.Burn = burn
 	found := o.messages[tx]
 	if found == nil {
-		found = l.askIssuer(ctx, tx, src, burn, want)
+		said, ok := l.issued[tx]
+		if !ok {
+			said.messages, said.err = l.issuer.Messages(ctx, burn.Domain, tx)
+			l.issued[tx] = said
+		}
+		found = l.match(said, src, burn, want)
 	}
 	if found == nil {
 		return nil
 	}
 	o.messages[tx] = found
 	burn.State = cctp.Complete
+	burn.Reason = ""
 	burn.Nonce = found.Nonce
 	return found
 }
 
-// askIssuer asks once for each transaction. A message is matched with one burn only,
+// match finds the attested message of a burn. A message is matched with one burn only,
 // however often it is listed.
-func (l *lookup) askIssuer(
-	ctx context.Context, tx common.Hash, src *source, burn *Burn, want *calldata.Message,
-) *attested {
-	i := l.issued[tx]
-	if i == nil {
-		i = new(issued)
-		i.messages, i.err = l.issuer.Messages(ctx, burn.Domain, tx)
-		l.issued[tx] = i
-	}
-	if i.err != nil {
-		l.passing = true
-		l.blocked = max(l.blocked, cctp.BlockedFor(i.err))
+func (l *lookup) match(said issued, src *source, burn *Burn, want *calldata.Message) *attested {
+	if said.err != nil {
+		l.blocked = max(l.blocked, cctp.BlockedFor(said.err))
 		burn.State = cctp.Unknown
-		burn.Reason = "The issuer's view is unknown: " + i.err.Error()
+		burn.Reason = "The issuer's view is unknown: " + said.err.Error()
 		return nil
 	}
-	waiting := -1
-	for n, m := range i.messages {
+	for _, m := range said.messages {
 		d, err := calldata.DecodeMessage(m.Message)
 		switch {
 		case err == nil && (!d.Matches(want) || src.hasNonce(d.Nonce)):
-		case m.State == cctp.Waiting && waiting < 0: // it may have no content to match
-			waiting = n
 		case m.State == cctp.Complete && err == nil && d.Nonce != (common.Hash{}):
 			return &attested{Message: d}
+		case m.State == cctp.Waiting && burn.State == cctp.Unseen: // it may have no content to match
+			burn.State = cctp.Waiting
+			burn.Reason = m.Delay
 		}
-	}
-	if waiting >= 0 {
-		burn.State = cctp.Waiting
-		burn.Reason = i.messages[waiting].Delay
-		i.messages = slices.Concat(i.messages[:waiting], i.messages[waiting+1:])
 	}
 	return nil
 }

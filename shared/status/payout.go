@@ -26,25 +26,23 @@ func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error
 		return nil
 	}
 	network := o.payout.Network
-	claims, v, err := ask(ctx, l, network, rpc.Tracking, l.neededForNo(src, o, network),
-		func(ctx context.Context, e *rpc.Endpoint, before []claim) (claim, error) {
-			return l.readClaim(ctx, e, src, o, before)
+	said, v, err := l.ask(ctx, network, rpc.Tracking, l.neededForNo(src, o, network),
+		func(ctx context.Context, e *rpc.Endpoint, before []statement) (statement, error) {
+			return l.readPayout(ctx, e, src, o, before)
 		})
 	switch {
-	case v.choice >= 0:
-		paid := claims[v.choice].paid
-		final := l.judgePayout(src, o, paid, v)
+	case v.paid != nil:
+		final := l.judgePayout(src, o, v)
 		if o.onward != nil {
-			return l.settleOnward(ctx, src, o, paid, final)
+			return l.settleOnward(ctx, src, o, v.paid, final)
 		}
-		l.pay(o, network, paid, final)
+		l.pay(o, network, v.paid, final)
 		return nil
-	case len(claims) == 0:
+	case len(said) == 0:
 		return unavailable(l.key.Network, network, err)
 	case v.upToDate == 0 && o.swap.Reason == "":
 		o.swap.Reason = fmt.Sprintf(noneUpToDate, network)
 	}
-	l.passing = l.passing || o.swap.Reason != ""
 	return nil
 }
 
@@ -93,12 +91,12 @@ func (l *lookup) neededForNo(src *source, o *order, network chain.ID) int {
 const clockError = time.Minute
 
 // judgePayout tells whether a payout is final. What is in the way is the swap's reason.
-func (l *lookup) judgePayout(src *source, o *order, paid *payout, v verdict) (final bool) {
+func (l *lookup) judgePayout(src *source, o *order, v verdict) (final bool) {
 	final, doubt := l.isFinal(o.payout.Network, v)
 	switch {
-	case l.short(o, paid.settled) != nil:
+	case l.short(o, v.paid.settled) != nil:
 		doubt = isShort
-	case paid.block.At().Before(src.Time.Add(-clockError)):
+	case v.paid.block.At().Before(src.Time.Add(-clockError)):
 		doubt = beforeSource
 	case !l.serves(o.id, o, final):
 		doubt = servedAnother
@@ -150,12 +148,6 @@ func (l *lookup) short(o *order, settled *calldata.Settled) *Short {
 	return short
 }
 
-// claim is what an endpoint says of a settlement.
-type claim struct {
-	statement
-	paid *payout // nil unless there is the event, and the money
-}
-
 // payout is a settlement that was seen.
 type payout struct {
 	log     *rpc.Log
@@ -172,21 +164,21 @@ type evidence struct {
 }
 
 func (e *evidence) reads(o *order, block uint64) []rpc.Read {
-	filter := rpc.Filter{Contracts: o.payout.Pools, Topics: []*common.Hash{&calldata.SettledTopic, &o.id}}
-	return []rpc.Read{filter.Between(block, block, &e.logs), rpc.ReadBlock(block, &e.block)}
+	topics := []*common.Hash{&calldata.SettledTopic, &o.id}
+	return []rpc.Read{rpc.ReadLogs(o.payout.Pools, topics, block, block, &e.logs), rpc.ReadBlock(block, &e.block)}
 }
 
-// readClaim asks one endpoint: in one request if it says what another has said, in three
+// readPayout asks one endpoint: in one request if it says what another has said, in three
 // if it is the first to tell of a payout. What is missing is the swap's reason.
-func (l *lookup) readClaim(
-	ctx context.Context, e *rpc.Endpoint, src *source, o *order, before []claim,
-) (c claim, err error) {
+func (l *lookup) readPayout(
+	ctx context.Context, e *rpc.Endpoint, src *source, o *order, before []statement,
+) (s statement, err error) {
 	var shown evidence
 	var known *payout // by what others have said
 	for _, b := range before {
 		known = cmp.Or(known, b.paid)
 	}
-	reads := []rpc.Read{rpc.ReadLatest(&c.head)}
+	reads := []rpc.Read{rpc.ReadLatest(&s.head)}
 	for _, pool := range o.payout.Pools {
 		reads = append(reads, rpc.ReadContract(pool, calldata.SettledIn(o.id), new(hexutil.Bytes)))
 	}
@@ -196,38 +188,38 @@ func (l *lookup) readClaim(
 		reads = append(reads, rpc.ReadReceipt(known.log.TxHash, &shown.receipt))
 	}
 	if err := e.Batch(ctx, reads); err != nil {
-		return c, err
+		return s, err
 	}
 	if reads[0].Err != nil {
-		return c, reads[0].Err
+		return s, reads[0].Err
 	}
 	pool, block, err := readPools(o.payout.Pools, reads[1:pools])
 	if err != nil || block == 0 {
-		return c, err
+		return s, err
 	}
 	reads = reads[pools:]
 	if known == nil || uint64(known.log.BlockNumber) != block {
 		shown = evidence{}
 		reads = shown.reads(o, block)
 		if err := e.Batch(ctx, reads); err != nil {
-			return c, err
+			return s, err
 		}
 	}
 	if reads[0].Err == nil && shown.logs == nil {
-		return c, garbled("it gives no list of events")
+		return s, garbled("it gives no list of events")
 	}
-	c.unsure = true
+	s.unsure = true
 	log := findLog(o, block, shown.logs)
 	if log == nil {
-		o.swap.Reason = l.lacksEvent(src, o.payout.Network, pool, block, uint64(c.head.Number), shown.block)
-		return c, nil
+		o.swap.Reason = l.lacksEvent(src, o.payout.Network, pool, block, uint64(s.head.Number), shown.block)
+		return s, nil
 	}
 	if shown.receipt == nil || shown.receipt.TxHash != log.TxHash {
 		if err := e.ReadAll(ctx, rpc.ReadReceipt(log.TxHash, &shown.receipt)); err != nil {
-			return c, err
+			return s, err
 		}
 	}
-	return c, l.prove(o, &c, log, &shown)
+	return s, l.prove(o, &s, log, &shown)
 }
 
 // readPools reads which pool says that it has settled, and in which block; 0 if none has.
@@ -281,7 +273,7 @@ func (l *lookup) lacksEvent(
 
 // prove reads the event of a settlement, and the money that the receipt shows. It fails if
 // the endpoint contradicts itself.
-func (l *lookup) prove(o *order, c *claim, log *rpc.Log, shown *evidence) error {
+func (l *lookup) prove(o *order, s *statement, log *rpc.Log, shown *evidence) error {
 	network := o.payout.Network
 	receipt := shown.receipt
 	if shown.block == nil || shown.block.Hash != log.BlockHash || receipt == nil || receipt.BlockHash != log.BlockHash {
@@ -304,11 +296,11 @@ func (l *lookup) prove(o *order, c *claim, log *rpc.Log, shown *evidence) error 
 	}
 	digest := digestLog(log)
 	arrived := m.arrived.Bytes32()
-	c.paid = &payout{log: log, block: shown.block, settled: settled, money: m}
-	c.digest = calldata.Hash(digest[:], arrived[:])
-	c.block = uint64(log.BlockNumber)
-	c.swap = true
-	c.unsure = false
+	s.paid = &payout{log: log, block: shown.block, settled: settled, money: m}
+	s.digest = calldata.Hash(digest[:], arrived[:])
+	s.block = uint64(log.BlockNumber)
+	s.swap = true
+	s.unsure = false
 	return nil
 }
 

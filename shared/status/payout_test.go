@@ -233,7 +233,7 @@ func TestEqualBurns(t *testing.T) {
 	got := s.want(Settling, false).Swaps
 	for i, want := range []Burn{
 		{State: cctp.Complete, Nonce: issuerNonce}, {State: cctp.Complete, Nonce: second},
-		{State: cctp.Waiting}, {State: cctp.Unseen},
+		{State: cctp.Waiting}, {State: cctp.Waiting},
 	} {
 		if got[i].Burn.State != want.State || got[i].Burn.Nonce != want.Nonce {
 			t.Errorf("burn %d: got %+v, want %+v", i, got[i].Burn, want)

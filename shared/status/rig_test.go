@@ -564,25 +564,14 @@ func (s *script) money(p contracts.Settlement) object {
 
 // shield is RAILGUN's event, with another note before ours.
 func (s *script) shield(value, fee int64) object {
-	type tokenData struct {
-		TokenType    uint8
-		TokenAddress common.Address
-		TokenSubID   *big.Int
+	usdc := contracts.ShieldToken{TokenAddress: token(s.dst, s.out), TokenSubID: new(big.Int)}
+	notes := []contracts.ShieldNote{
+		{Token: usdc, Value: big.NewInt(5)},
+		{Npk: [32]byte(s.to), Token: usdc, Value: big.NewInt(value)},
 	}
-	type preimage struct {
-		Npk   [32]byte
-		Token tokenData
-		Value *big.Int
-	}
-	type ciphertext struct {
-		EncryptedBundle [3][32]byte
-		ShieldKey       [32]byte
-	}
-	usdc := tokenData{TokenAddress: token(s.dst, s.out), TokenSubID: new(big.Int)}
-	notes := []preimage{{Token: usdc, Value: big.NewInt(5)}, {[32]byte(s.to), usdc, big.NewInt(value)}}
 	network, _ := chain.FindNetwork(mainnet)
 	return event(contracts.RailgunABI, "Shield", network.Railgun.Proxy.Address, nil,
-		new(big.Int), new(big.Int), notes, make([]ciphertext, 2), []*big.Int{new(big.Int), big.NewInt(fee)})
+		new(big.Int), new(big.Int), notes, make([]contracts.ShieldCiphertext, 2), []*big.Int{new(big.Int), big.NewInt(fee)})
 }
 
 // pay settles the swap that long ago, in a transaction with these logs; without any, with

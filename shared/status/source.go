@@ -18,14 +18,12 @@ import (
 
 type lookup struct {
 	*Tracker
-	memory
+	entry
 	key    cache.Key
-	seen   bool                    // a node knows the transaction
-	uneven bool                    // a node has the receipt, and not yet its block
-	issued map[common.Hash]*issued // by transaction
+	seen   bool                   // a node knows the transaction
+	issued map[common.Hash]issued // by transaction
 
 	pace    time.Duration // the longest block time of the chains that were asked
-	passing bool          // what is missing may be there in a moment
 	due     time.Duration // when what is under way may be there; 0 if nothing is
 	blocked time.Duration // for how long the issuer cannot be asked
 }
@@ -39,40 +37,25 @@ type source struct {
 	orders  []order          // the first MostSwaps; a final one is not looked up again
 	omitted int              // how many more there are
 
-	final bool      // it has its confirmations, and enough endpoints say so
-	read  time.Time // when it was read
+	final bool // it has its confirmations, and enough endpoints say so
 }
 
-// view is what an endpoint says of the transaction.
-type view struct {
-	statement
-	tx     *rpc.Transaction // nil if it does not know it
-	source *source          // nil while it is in no block
-}
-
-// sourceAge is how long a final source is used before it is read again.
-const sourceAge = time.Hour
-
+// run looks the transaction up. Once its source is final, that is not read again until the
+// swaps are final as well: nothing final may rest on a block that is gone.
 func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
+	if l.source != nil && l.source.final {
+		s := new(Status)
+		if trouble := l.judgeSwaps(ctx, s, l.source); trouble != nil || !s.Final {
+			return s, trouble
+		}
+	}
 	s := &Status{State: NotFound}
-	if src := l.source; src != nil && src.final && l.Now().Sub(src.read) < sourceAge {
-		if trouble := l.judgeSwaps(ctx, s, src); trouble != nil {
-			return nil, trouble
-		}
-	}
-	if s.Source == nil || s.Final { // before it is final, the source is read once more
-		s = &Status{State: NotFound}
-		if trouble := l.judgeSource(ctx, s); trouble != nil {
-			return nil, trouble
-		}
-	}
-	l.schedule(s)
-	return s, nil
+	return s, l.judgeSource(ctx, s)
 }
 
 // readSource asks the endpoints of the source chain. It fails if they cannot establish
 // whether the transaction exists.
-func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error) {
+func (l *lookup) readSource(ctx context.Context) ([]statement, verdict, *fault.Error) {
 	network := l.key.Network
 	lane := rpc.TxLookups
 	if l.seen {
@@ -80,43 +63,44 @@ func (l *lookup) readSource(ctx context.Context) ([]view, verdict, *fault.Error)
 	}
 	tooLong := false
 	all := l.chains.Endpoints(network)
-	views, v, err := ask(ctx, l, network, lane, all,
-		func(ctx context.Context, e *rpc.Endpoint, before []view) (view, error) {
-			seen, err := l.readView(ctx, e, before)
+	said, v, err := l.ask(ctx, network, lane, all,
+		func(ctx context.Context, e *rpc.Endpoint, before []statement) (statement, error) {
+			s, err := l.readTransaction(ctx, e, before)
 			tooLong = tooLong || errors.Is(err, rpc.ErrTooLong)
-			return seen, err
+			return s, err
 		})
-	isKnown := slices.ContainsFunc(views, func(v view) bool { return v.tx != nil || v.source != nil })
 	switch {
-	case isKnown:
+	case slices.ContainsFunc(said, statement.isKnown):
 		l.seen = true
 	case tooLong:
 		return nil, v, fault.New(fault.StatusUnavailable, "The response about this transaction on chain %s "+
 			"exceeds the size limit; use a block explorer", network).Because(err)
-	case l.seen && (v.upToDate > 0 || l.uneven):
+	case l.seen && v.upToDate > 0:
 		// It is on its way, or was replaced: a node that does not know it is no failure then.
-	case len(views) > v.upToDate:
+	case len(said) > v.upToDate:
 		return nil, v, unavailable(network, network, &rpc.Failure{Reason: rpc.Behind, Text: err.Error()})
 	case v.upToDate < max(all, 1):
 		return nil, v, unavailable(network, network, err)
 	}
-	return views, v, nil
+	return said, v, nil
 }
+
+func (s statement) isKnown() bool { return s.known }
 
 // judgeSource sets the state of a transaction by what the nodes of its chain say.
 func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
-	views, v, trouble := l.readSource(ctx)
+	said, v, trouble := l.readSource(ctx)
 	if trouble != nil {
 		return trouble
 	}
 	before := l.source
 	l.source = nil
-	if v.choice < 0 {
-		l.judgeUnmined(s, views)
+	if v.reportsNothing() {
+		l.judgeUnmined(s, said)
 		return nil
 	}
 	network := l.key.Network
-	src := views[v.choice].source
+	src := v.source
 	final, doubt := l.isFinal(network, v)
 	s.Reason = doubt
 	s.State = Pending
@@ -129,7 +113,6 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 	}
 	src.Confirmations = v.confirmations
 	src.final = final
-	src.read = l.Now()
 	switch {
 	case !v.swap:
 		l.judgeEnd(ctx, s, src)
@@ -149,16 +132,19 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 }
 
 // judgeUnmined sets the state of a transaction that no node has in a block.
-func (l *lookup) judgeUnmined(s *Status, views []view) {
-	known := slices.IndexFunc(views, func(v view) bool { return v.tx != nil })
-	if known >= 0 {
-		s.State = Pending
-		s.Swaps = l.asked(views[known].tx, Pending)
+func (l *lookup) judgeUnmined(s *Status, said []statement) {
+	if !l.seen {
+		return
 	}
-	if l.uneven || known < 0 && l.seen {
-		s.State = Pending
-		s.Reason = seenBefore
-		l.passing = l.uneven
+	s.State = Pending
+	s.Reason = seenBefore
+	for _, one := range said {
+		if one.tx != nil && s.Swaps == nil {
+			s.Swaps = l.asked(one.tx, Pending)
+		}
+		if one.known && !one.unsure {
+			s.Reason = ""
+		}
 	}
 }
 
@@ -225,7 +211,6 @@ func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 	})
 	if !answered {
 		s.Final = false
-		l.passing = true
 	}
 	switch {
 	case s.Reason == "":
@@ -237,53 +222,56 @@ func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 
 func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
 
-// errUneven is the failure of an endpoint whose nodes are at different heights.
-var errUneven = &rpc.Failure{Reason: rpc.Declined, Text: "it does not have the block of the receipt yet"}
-
-// readView asks one endpoint: in two requests, or in one if it says what another has said.
-func (l *lookup) readView(ctx context.Context, e *rpc.Endpoint, before []view) (v view, err error) {
+// readTransaction asks one endpoint: in two requests, or in one if it says what another has
+// said. An endpoint whose nodes are at different heights may have the receipt without its
+// block.
+func (l *lookup) readTransaction(
+	ctx context.Context, e *rpc.Endpoint, before []statement,
+) (s statement, err error) {
 	hash := common.Hash(l.key.Name)
 	var receipt *rpc.Receipt
-	err = e.ReadAll(ctx, rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &v.tx), rpc.ReadLatest(&v.head))
+	err = e.ReadAll(ctx, rpc.ReadReceipt(hash, &receipt), rpc.ReadTransaction(hash, &s.tx), rpc.ReadLatest(&s.head))
 	switch {
 	case err != nil:
-		return v, err
-	case v.tx != nil && v.tx.Hash != hash:
-		return v, garbled("it returned another transaction")
+		return s, err
+	case s.tx != nil && s.tx.Hash != hash:
+		return s, garbled("it returned another transaction")
 	case receipt == nil:
-		return v, nil
+		s.known = s.tx != nil
+		return s, nil
 	}
 	if err := checkReceipt(receipt, hash); err != nil {
-		return v, err
+		return s, err
 	}
-	l.seen = true
-	v.digest = l.digest(receipt)
-	v.block = uint64(receipt.BlockNumber)
+	s.known = true
+	digest := l.digest(receipt)
 	for _, b := range before {
-		if b.digest == v.digest {
-			v.source = b.source
+		if b.digest == digest {
+			s.source = b.source
 		}
 	}
-	if v.source == nil {
+	if s.source == nil {
 		var block *rpc.Block
-		if err := e.ReadAll(ctx, rpc.ReadBlock(v.block, &block)); err != nil {
-			return v, err
+		if err := e.ReadAll(ctx, rpc.ReadBlock(uint64(receipt.BlockNumber), &block)); err != nil {
+			return s, err
 		}
-		if block == nil || block.Hash != receipt.BlockHash || v.head.Number < receipt.BlockNumber {
-			l.uneven = true
-			return v, errUneven
+		if block == nil || block.Hash != receipt.BlockHash || s.head.Number < receipt.BlockNumber {
+			s.unsure = true
+			return s, nil
 		}
 		if block.At().Sub(l.Now()) > time.Hour {
-			return v, garbled("the block is of the future")
+			return s, garbled("the block is of the future")
 		}
-		v.source = &source{
-			Source: Source{Block: v.block, Time: block.At()},
-			digest: v.digest, failed: *receipt.Status == 0, tx: v.tx,
+		s.source = &source{
+			Source: Source{Block: uint64(receipt.BlockNumber), Time: block.At()},
+			digest: digest, failed: *receipt.Status == 0, tx: s.tx,
 		}
-		l.readOrders(v.source, receipt.Logs)
+		l.readOrders(s.source, receipt.Logs)
 	}
-	v.swap = len(v.source.orders) > 0
-	return v, nil
+	s.digest = digest
+	s.block = s.source.Block
+	s.swap = len(s.source.orders) > 0
+	return s, nil
 }
 
 // digest is what a receipt says of swaps: its block, whether it failed, and the events
@@ -435,8 +423,7 @@ func (o *order) read(swap *calldata.Swap, err error) bool {
 	if err != nil {
 		return false
 	}
-	fits := payable(swap)
-	cutLoose(swap)
+	fits := keepRecipient(swap)
 	o.swap.Swap = *swap
 	return fits
 }
@@ -444,21 +431,18 @@ func (o *order) read(swap *calldata.Swap, err error) bool {
 // noteLength is that of a private recipient, the longest there is.
 const noteLength = 160
 
-// payable tells whether a swap has a recipient that pools and receiver accept.
-func payable(s *calldata.Swap) bool {
+// keepRecipient tells whether pools and receiver accept the recipient of a swap. It is cut to
+// the longest one, and copied, so that the response it was read from can be freed.
+func keepRecipient(s *calldata.Swap) bool {
+	length := len(s.Recipient)
+	s.Recipient = bytes.Clone(s.Recipient[:min(length, noteLength)])
 	switch s.RecipientType {
 	case calldata.RecipientEVM:
-		return len(s.Recipient) == common.AddressLength
+		return length == common.AddressLength
 	case calldata.RecipientPrivate:
-		return len(s.Recipient) == noteLength
+		return length == noteLength
 	}
 	return false
-}
-
-// cutLoose copies the recipient, so that the response it was read from can be freed. It is
-// cut to the longest valid length.
-func cutLoose(s *calldata.Swap) {
-	s.Recipient = bytes.Clone(s.Recipient[:min(len(s.Recipient), noteLength)])
 }
 
 // asked is the swap that a transaction asks for, read from its input because it
@@ -473,10 +457,9 @@ func (l *lookup) asked(t *rpc.Transaction, state State) []Swap {
 		return nil
 	}
 	swap, err := calldata.DecodeOrder(t.Input, d.Settlement.Receiver.Address)
-	if err != nil || !payable(swap) {
+	if err != nil || !keepRecipient(swap) {
 		return nil
 	}
-	cutLoose(swap)
 	seconds := d.UsualSeconds(router, chain.ID(swap.DstChainID), swap.DstToken)
 	return []Swap{{State: state, Swap: *swap, Seconds: seconds}}
 }

@@ -142,20 +142,12 @@ type servedSwap struct {
 	place int
 }
 
-// entry is what a look-up came to.
+// entry is what is remembered of a transaction. It belongs to one look-up at a time.
 type entry struct {
-	status  *Status
-	trouble *fault.Error // instead of a status
-	until   time.Time
-	memory
-}
-
-// memory is what is remembered of a transaction between look-ups. It belongs to one
-// look-up at a time.
-type memory struct {
-	first    time.Time // when it was first asked for
-	troubled time.Time // since when something is missing that may be there in a moment
-	source   *source   // nil until it has its confirmations
+	status  *Status      // the last one; nil until there is one
+	trouble *fault.Error // why the last look-up came to none
+	since   time.Time    // when the status became what it is
+	source  *source      // nil until it has its confirmations
 }
 
 // New looks transactions of a deployment up.
@@ -234,21 +226,21 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 			return t.repeat(k, refused)
 		}
 		var err error
-		e, err = t.answers.Ask(ctx, k, func() cache.Entry[entry] { return t.fetch(rpc.OnBehalf(ctx), k) })
+		e, err = t.answers.Ask(ctx, k, func() (cache.Entry[entry], error) { return t.fetch(rpc.OnBehalf(ctx), k), nil })
 		if err != nil {
 			late := &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}
-			e.trouble = unavailable(k.Network, k.Network, late)
+			e.Value.trouble = unavailable(k.Network, k.Network, late)
 		}
 	}
-	if e.trouble != nil {
+	if e.Value.trouble != nil {
 		t.Answered("")
-		trouble := *e.trouble // callers add to it
+		trouble := *e.Value.trouble // callers add to it
 		return nil, &trouble
 	}
-	t.Answered(e.status.State)
-	s := *e.status
+	s := *e.Value.status
+	t.Answered(s.State)
 	if s.Next > 0 { // the next look-up is due when this one expires
-		s.Next = min(s.Next, max(e.until.Sub(t.Now()), shortestNext))
+		s.Next = min(s.Next, max(e.Until.Sub(t.Now()), shortestNext))
 	}
 	return &s, nil
 }
@@ -256,11 +248,11 @@ func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*
 // repeat returns the last answer to a caller that is over its limit, with the time to
 // retry. Without a last answer, the caller is refused.
 func (t *Tracker) repeat(k cache.Key, refused *fault.Error) (*Status, error) {
-	last, _ := t.answers.Last(k)
-	if last.status == nil {
+	last := t.answers.Last(k).Value.status
+	if last == nil {
 		return nil, refused
 	}
-	s := *last.status
+	s := *last
 	s.Next = max(s.Next, refused.RetryAfter)
 	s.Repeated = true
 	t.Answered(s.State)
@@ -288,28 +280,28 @@ func (t *Tracker) fetch(ctx context.Context, k cache.Key) cache.Entry[entry] {
 	ctx, cancel := context.WithTimeout(ctx, t.patience)
 	defer cancel()
 	now := t.Now()
-	e, seen := t.answers.Last(k)
-	if e.first.IsZero() {
-		e.first = now
-	}
-	l := &lookup{Tracker: t, key: k, seen: seen, memory: e.memory, issued: make(map[common.Hash]*issued)}
+	last := t.answers.Last(k)
+	l := &lookup{Tracker: t, entry: last.Value, key: k, seen: last.Known, issued: make(map[common.Hash]issued)}
 	s, trouble := l.run(ctx)
-	e.trouble = trouble
-	e.memory = l.memory
-	e.until = now
+	l.trouble = trouble
+	until := now
 	switch {
 	case trouble != nil && trouble.Code == fault.StatusUnavailable: // it was too long
-		e.until = now.Add(tooLongAge)
-	case trouble != nil: // the last status stays
+		until = now.Add(tooLongAge)
+	case trouble != nil:
 	case s.Final:
-		e.status = s
-		e.source = nil
-		e.until = now.AddDate(100, 0, 0)
+		l.status = s
+		l.source = nil
+		until = now.AddDate(100, 0, 0)
 	default:
-		e.status = s
-		e.until = now.Add(s.Next)
+		if !s.repeats(l.status) {
+			l.since = now
+		}
+		s.Next = l.next(s.State)
+		l.status = s
+		until = now.Add(s.Next)
 	}
-	return cache.Entry[entry]{Value: e, Until: e.until, Known: l.seen}
+	return cache.Entry[entry]{Value: l.entry, Until: until, Known: l.seen}
 }
 
 // unavailable is the error for a client if a chain could not be asked. err is of
@@ -341,51 +333,36 @@ func unavailable(source, network chain.ID, err error) *fault.Error {
 // When to ask again.
 const (
 	shortestNext = 5 * time.Second
-	longestNext  = time.Minute
-	staleNext    = 5 * time.Minute // for a transaction of hours ago
-	issuerSpread = 30 * time.Second
+	longestDue   = time.Minute
+	longestNext  = 5 * time.Minute
 )
 
 // expect notes that news may arrive after d.
 func (l *lookup) expect(d time.Duration) {
-	d = min(max(d, shortestNext), longestNext)
+	d = min(max(d, shortestNext), longestDue)
 	if l.due == 0 || d < l.due {
 		l.due = d
 	}
 }
 
-// schedule sets when to ask again: when news is due, and otherwise less often the longer
-// the swap takes.
-func (l *lookup) schedule(s *Status) {
-	if s.Final {
-		return
+// next is when to ask again: when news is due, and otherwise less often the longer the
+// status stays the same.
+func (l *lookup) next(state State) time.Duration {
+	unchanged := l.Now().Sub(l.since)
+	switch {
+	case l.blocked > 0:
+		return max(l.blocked, shortestNext)
+	case l.due > 0:
+		return l.due
+	case state == NotFound: // it may be on its way to our nodes
+		return min(max(unchanged/10, shortestNext), longestNext)
 	}
-	now := l.Now()
-	since, longest, pace := l.first, longestNext, l.pace
-	if s.Source != nil {
-		since = s.Source.Time
-	}
-	waited := now.Sub(since)
-	if waited > 2*time.Hour {
-		longest = staleNext
-	}
-	if s.State == NotFound { // it may be on its way to our nodes
-		pace = shortestNext
-	}
-	s.Next = min(max(pace, waited/20, shortestNext), longest)
-	if !l.passing {
-		l.troubled = time.Time{}
-	} else {
-		if l.troubled.IsZero() {
-			l.troubled = now
-		}
-		l.expect(now.Sub(l.troubled) / 4)
-	}
-	if l.due > 0 {
-		s.Next = l.due
-	}
-	if l.blocked > 0 { // spread out the clients that wait for the issuer
-		spread := time.Duration(l.key.Name[31]) * issuerSpread / 256
-		s.Next = max(l.blocked+spread, shortestNext)
-	}
+	return min(max(unchanged/10, l.pace, shortestNext), longestNext)
+}
+
+// repeats tells whether the status is what it was.
+func (s *Status) repeats(last *Status) bool {
+	same := func(a, b Swap) bool { return a.State == b.State && a.Reason == b.Reason }
+	return last != nil && s.State == last.State && s.Reason == last.Reason &&
+		slices.EqualFunc(s.Swaps, last.Swaps, same)
 }

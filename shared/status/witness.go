@@ -21,14 +21,18 @@ type statement struct {
 	block  uint64      // in which it happened
 	swap   bool        // there is money to follow; what ends a swap needs all to agree
 	unsure bool        // what it says does not fit together; others are asked
-}
 
-func (s statement) said() statement { return s }
+	// Of the transaction that is looked up.
+	known  bool             // it has the transaction, or its receipt
+	tx     *rpc.Transaction // nil if it does not say
+	source *source          // nil while it is in no block
+
+	paid *payout // of a settlement: nil unless there is the event, and the money
+}
 
 // verdict is what the statements come to.
 type verdict struct {
-	statement     // that counts
-	choice    int // its place; -1 if no endpoint reports anything
+	statement     // that counts; without a digest if no endpoint reports anything
 	agree     int // endpoints that are up to date and say that
 	differ    int // endpoints that are up to date, have the block and say something else
 	lag       int // endpoints that do not have the block yet
@@ -38,27 +42,27 @@ type verdict struct {
 	confirmations uint64 // of the block, at the lowest head of those who agree
 }
 
+// reportsNothing tells that no endpoint knows of what was asked for.
+func (v *verdict) reportsNothing() bool { return v.digest == common.Hash{} }
+
 // headsApart is how many blocks the heads of two nodes may be apart, without one of them
 // standing still or telling of another chain.
 const headsApart = 2
 
 // ask reads from the endpoints of a chain in turn until their answers suffice. The answer
 // that nothing happened must come from neededForNo of them.
-func ask[T interface{ said() statement }](
-	ctx context.Context, l *lookup, network chain.ID, lane rpc.Lane, neededForNo int,
-	read func(ctx context.Context, e *rpc.Endpoint, before []T) (T, error),
-) (said []T, v verdict, err error) {
-	v.choice = -1
+func (l *lookup) ask(
+	ctx context.Context, network chain.ID, lane rpc.Lane, neededForNo int,
+	read func(ctx context.Context, e *rpc.Endpoint, before []statement) (statement, error),
+) (said []statement, v verdict, err error) {
 	l.pace = max(l.pace, network.BlockTime())
-	var statements []statement
 	err = l.chains.Ask(ctx, network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
 		one, err := read(ctx, e, said)
 		if err != nil {
 			return err
 		}
 		said = append(said, one)
-		statements = append(statements, one.said())
-		v = l.weigh(network, statements)
+		v = l.weigh(network, said)
 		if !l.isEnough(network, v, neededForNo) {
 			return rpc.ErrMore
 		}
@@ -69,7 +73,7 @@ func ask[T interface{ said() statement }](
 
 func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
 	switch {
-	case v.choice < 0:
+	case v.reportsNothing():
 		return v.upToDate >= neededForNo && !v.unsure
 	case v.swap && v.confirmations < l.deployment.Confirmations(network):
 		return v.agree > 0
@@ -79,14 +83,12 @@ func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
 
 // weigh finds what most endpoints say. Where as many say one thing as another, a swap is
 // believed before anything else.
-func (l *lookup) weigh(network chain.ID, statements []statement) verdict {
-	best := l.count(network, statements, statement{})
-	best.choice = -1
-	for i, s := range statements {
-		v := l.count(network, statements, s)
-		v.choice = i
-		better := best.choice < 0 || v.agree > best.agree || v.agree == best.agree && s.swap && !best.swap
-		if s.digest != (common.Hash{}) && better {
+func (l *lookup) weigh(network chain.ID, said []statement) verdict {
+	best := l.count(network, said, statement{})
+	for _, s := range said {
+		v := l.count(network, said, s)
+		better := best.reportsNothing() || v.agree > best.agree || v.agree == best.agree && s.swap && !best.swap
+		if !v.reportsNothing() && better {
 			best = v
 		}
 	}
@@ -94,10 +96,10 @@ func (l *lookup) weigh(network chain.ID, statements []statement) verdict {
 }
 
 // count counts who agrees with a statement.
-func (l *lookup) count(network chain.ID, statements []statement, chosen statement) verdict {
+func (l *lookup) count(network chain.ID, said []statement, chosen statement) verdict {
 	v := verdict{statement: chosen}
 	head := chosen.head.Number
-	for _, s := range statements {
+	for _, s := range said {
 		v.unsure = v.unsure || s.unsure
 		switch {
 		case l.standsStill(network, s):
@@ -139,7 +141,6 @@ func (l *lookup) isFinal(network chain.ID, v verdict) (final bool, doubt string)
 	if agreed || !deep && v.swap && v.differ == 0 {
 		return deep && agreed, ""
 	}
-	l.passing = true
 	doubt = "Only one node of chain %s is up to date and answered, so this is not final yet"
 	switch {
 	case v.differ > 0:

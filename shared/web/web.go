@@ -98,27 +98,17 @@ func Body(w http.ResponseWriter, body []byte) error {
 	return send(w, http.StatusOK, jsonType, body)
 }
 
-func send(w http.ResponseWriter, status int, contentType []string, body []byte) error {
+func send(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
-	h["Content-Type"] = contentType
-	if len(body) > buffered {
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-	}
-	h["X-Content-Type-Options"] = nosniff
+	h.Set("Content-Type", contentType)
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	_, _ = w.Write(body) // an error here means that the client has left
 	return nil
 }
 
-// buffered is how much net/http holds back until the handler returns. It sets
-// the Content-Length of a body up to this size itself, which is cheaper.
-const buffered = 2048
-
-// Header values, allocated once.
-var (
-	jsonType = []string{"application/json"}
-	nosniff  = []string{"nosniff"}
-)
+const jsonType = "application/json"
 
 // PolicyHash is the source expression that allows exactly this inline script or style
 // sheet in a Content-Security-Policy.
@@ -156,24 +146,23 @@ func qualities(headers ...string) map[string]float64 {
 // keep it for maxAge, and a client that has it already is answered 304. It is
 // compressed for clients that accept that.
 func Document(contentType string, body []byte, maxAge time.Duration) Handler {
-	kind := []string{contentType}
-	cacheControl := []string{"public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))}
+	cacheControl := "public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))
 	plain, zipped := newVariant(body), newVariant(compress(body))
 	return func(w http.ResponseWriter, r *http.Request) error {
 		h := w.Header()
 		v := &plain
 		h.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
-			h["Content-Encoding"] = gzipEncoding
+			h.Set("Content-Encoding", "gzip")
 			v = &zipped
 		}
-		h["Cache-Control"] = cacheControl
-		h["Etag"] = v.etag
-		if has(r.Header["If-None-Match"], v.etag[0]) {
+		h.Set("Cache-Control", cacheControl)
+		h.Set("ETag", v.etag)
+		if has(r.Header["If-None-Match"], v.etag) {
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
-		return send(w, http.StatusOK, kind, v.body)
+		return send(w, http.StatusOK, contentType, v.body)
 	}
 }
 
@@ -183,21 +172,19 @@ func JSONDocument(value any, maxAge time.Duration) Handler {
 	if err != nil {
 		panic(fmt.Sprintf("a document cannot be encoded: %v", err)) // a programming error
 	}
-	return Document(jsonType[0], append(body, '\n'), maxAge)
+	return Document(jsonType, append(body, '\n'), maxAge)
 }
-
-var gzipEncoding = []string{"gzip"}
 
 // variant is a document in one encoding. The encodings have different tags, so
 // that a cache does not take one for the other.
 type variant struct {
 	body []byte
-	etag []string
+	etag string
 }
 
 func newVariant(body []byte) variant {
 	sum := sha256.Sum256(body)
-	return variant{body, []string{`"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}}
+	return variant{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }
 
 func compress(body []byte) []byte {

@@ -42,14 +42,26 @@ func (b *Body) Send(w http.ResponseWriter) error {
 	return err
 }
 
+// Literal adds a field whose value is JSON already: a constant or a number.
+func (b *Body) Literal(name, value string) {
+	json := b.json
+	if json[len(json)-1] != '{' {
+		json = append(json, ',')
+	}
+	json = append(json, '"')
+	json = append(json, name...)
+	json = append(json, `":`...)
+	b.json = append(json, value...)
+}
+
 // Open starts a field that is an object. Close ends it.
-func (b *Body) Open(name string) { b.name(name, "{") }
+func (b *Body) Open(name string) { b.Literal(name, "{") }
 
 func (b *Body) Close() { b.json = append(b.json, '}') }
 
 // OpenArray starts a field that is an array, and its first object. CloseArray
 // ends both.
-func (b *Body) OpenArray(name string) { b.name(name, "[{") }
+func (b *Body) OpenArray(name string) { b.Literal(name, "[{") }
 
 // Next ends an object of the array last opened and starts another.
 func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
@@ -57,51 +69,43 @@ func (b *Body) Next() { b.json = append(b.json, '}', ',', '{') }
 func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
 func (b *Body) Text(name, value string) {
-	b.name(name, "")
+	b.Literal(name, "")
 	b.json = web.AppendText(b.json, value)
 }
 
 func (b *Body) Texts(name, first, second string) {
-	b.name(name, "[")
+	b.Literal(name, "[")
 	b.json = append(web.AppendText(b.json, first), ',')
 	b.json = append(web.AppendText(b.json, second), ']')
 }
 
-// Literal adds a value that is JSON already: a constant or a number.
-func (b *Body) Literal(name, value string) { b.name(name, value) }
-
 // Time adds a time of day in UTC, to the second.
-func (b *Body) Time(name string, t time.Time) {
-	b.name(name, `"`)
-	b.json = append(t.UTC().AppendFormat(b.json, time.RFC3339), '"')
-}
+func (b *Body) Time(name string, t time.Time) { b.Text(name, t.UTC().Format(time.RFC3339)) }
 
 func (b *Body) Number(name string, n uint64) {
-	b.name(name, "")
+	b.Literal(name, "")
 	b.json = strconv.AppendUint(b.json, n, 10)
 }
 
 // Percentage adds a rate in percent, as a number.
 func (b *Body) Percentage(name string, rate fee.BPS) {
-	b.name(name, "")
+	b.Literal(name, "")
 	b.json = rate.AppendPercent(b.json)
 }
 
 // Amount adds an amount as a decimal string.
-func (b *Body) Amount(name string, amount *uint256.Int) {
-	b.name(name, `"`)
-	if amount.IsUint64() {
-		b.json = strconv.AppendUint(b.json, amount.Uint64(), 10)
-	} else {
-		b.json = append(b.json, amount.Dec()...)
-	}
-	b.json = append(b.json, '"')
-}
+func (b *Body) Amount(name string, amount *uint256.Int) { b.Text(name, amount.Dec()) }
+
+// Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
+func (b *Body) Quantity(name string, n *uint256.Int) { b.Text(name, n.Hex()) }
 
 // Address adds an address as its EIP-55 text.
-func (b *Body) Address(name string, address chain.Address) {
-	b.name(name, `"`)
-	b.json = append(append(b.json, address.String()...), '"')
+func (b *Body) Address(name string, address chain.Address) { b.Text(name, address.String()) }
+
+// Hex adds bytes as 0x and lower-case digits.
+func (b *Body) Hex(name string, data []byte) {
+	b.Literal(name, `"0x`)
+	b.json = append(hex.AppendEncode(b.json, data), '"')
 }
 
 // Approval adds the ERC-20 approval, if one is needed.
@@ -124,9 +128,6 @@ func (b *Body) Call(name string, q *quote.Quote) {
 	b.Quantity("value", &q.Value)
 	b.Close()
 }
-
-// Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
-func (b *Body) Quantity(name string, n *uint256.Int) { b.Text(name, n.Hex()) }
 
 // Fee adds both fees, in the destination token's smallest unit.
 func (b *Body) Fee(name string, f *quote.Fee) {
@@ -166,22 +167,4 @@ func (b *Body) Token(name string, t *chain.Token) {
 	b.Number("decimals", uint64(t.Decimals))
 	b.Number("chainId", uint64(t.ChainID))
 	b.Close()
-}
-
-// name starts a field, and its value.
-func (b *Body) name(name, value string) {
-	json := b.json
-	if json[len(json)-1] != '{' {
-		json = append(json, ',')
-	}
-	json = append(json, '"')
-	json = append(json, name...)
-	json = append(json, `":`...)
-	b.json = append(json, value...)
-}
-
-// Hex adds bytes as 0x and lower-case digits.
-func (b *Body) Hex(name string, data []byte) {
-	b.name(name, `"0x`)
-	b.json = append(hex.AppendEncode(b.json, data), '"')
 }

@@ -16,36 +16,20 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// Query is the parameters of one request. It is not safe for concurrent use.
+// Query is the parameters of one request.
 type Query struct {
 	values url.Values
 	err    error // why the query string cannot be read
-
-	// What is expensive to parse is parsed once.
-	integrator lazy[integrator.ID]
-	recipient  lazy[quote.Recipient] // may be zero
-}
-
-type lazy[T any] struct {
-	done  bool
-	value T
-	err   error
-}
-
-func (l *lazy[T]) get(parse func() (T, error)) (T, error) {
-	if !l.done {
-		l.done = true
-		l.value, l.err = parse()
-	}
-	return l.value, l.err
 }
 
 // ParseQuery reads a query string. Unlike Query of a url.URL it drops nothing: where a part
 // cannot be read, reading any parameter fails.
 func ParseQuery(raw string) *Query {
-	values, err := url.ParseQuery(raw)
-	if err != nil {
-		return &Query{err: unreadable(err)}
+	values, cause := url.ParseQuery(raw)
+	if cause != nil {
+		err := fault.New(fault.InvalidParameter,
+			"The query string is invalid: separate parameters with & and percent-encode special characters")
+		return &Query{err: err.Because(cause)}
 	}
 	return &Query{values: values}
 }
@@ -53,24 +37,17 @@ func ParseQuery(raw string) *Query {
 // queryKey is the key of a context's value, a *Query.
 type queryKey struct{}
 
-// WithQuery is a context with the query of a request, for QueryOf.
+// WithQuery is a context with the query of a request, which the gateway has parsed.
 func WithQuery(ctx context.Context, q *Query) context.Context {
 	return context.WithValue(ctx, queryKey{}, q)
 }
 
-// QueryOf is the query of a request. If the request's context has it, because
-// the gateway has parsed it, that is used; otherwise it is parsed here.
+// QueryOf is the query of a request.
 func QueryOf(r *http.Request) *Query {
 	if parsed, ok := r.Context().Value(queryKey{}).(*Query); ok {
 		return parsed
 	}
 	return ParseQuery(r.URL.RawQuery)
-}
-
-func unreadable(cause error) error {
-	e := fault.New(fault.InvalidParameter,
-		"The query string is invalid: separate parameters with & and percent-encode special characters")
-	return e.Because(cause)
 }
 
 // find gives the text of a parameter, empty if it was left out or has no value.
@@ -147,19 +124,21 @@ var (
 // DecodeSwap reads what every version asks for: tokens, amount, chains and
 // recipient. parseChain decides which chains the version knows.
 func DecodeSwap(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
-	return decodeSwap(q, neededWithRecipient, parseChain, quote.Recipient.NotZero)
+	if err := q.Require(neededWithRecipient...); err != nil {
+		return quote.Request{}, err
+	}
+	req, err := DecodeSwapToAnyone(q, parseChain)
+	if err == nil && req.Recipient.Zero() {
+		zero := fault.BadRecipient(fault.Zero, "The recipient is the zero address: funds sent there are lost")
+		return req, zero.On("recipient")
+	}
+	return req, err
 }
 
 // DecodeSwapToAnyone is DecodeSwap for a version whose recipient may be left
-// out or zero, and is the zero address then.
-func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
-	return decodeSwap(q, needed, parseChain, func(quote.Recipient) error { return nil })
-}
-
-// decodeSwap reads the parameters in a fixed order, and reports the first invalid one.
-func decodeSwap(
-	q *Query, needed []string, parseChain func(string) (chain.ID, error), accept func(quote.Recipient) error,
-) (req quote.Request, err error) {
+// out or zero, and is the zero address then. It reads the parameters in a fixed order,
+// and reports the first invalid one.
+func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (req quote.Request, err error) {
 	if err = q.Require(needed...); err != nil {
 		return req, err
 	}
@@ -178,47 +157,18 @@ func decodeSwap(
 	if err = Read(q, "dstChain", parseChain, &req.DstChain); err != nil {
 		return req, err
 	}
-	req.Recipient, err = q.readRecipient(accept)
+	var kind quote.RecipientType
+	if err = Read(q, "recipientType", quote.ParseRecipientType, &kind); err != nil {
+		return req, err
+	}
+	err = Read(q, "recipient", kind.Parse, &req.Recipient)
 	return req, err
 }
 
-// readRecipient reads the recipient as the type that the request names, or else as the type
-// that its text has. It is zero if none is given.
-func (q *Query) readRecipient(accept func(quote.Recipient) error) (recipient quote.Recipient, err error) {
-	var kind quote.RecipientType
-	if err = Read(q, "recipientType", quote.ParseRecipientType, &kind); err != nil {
-		return recipient, err
-	}
-	parse := func(text string) (quote.Recipient, error) {
-		parsed, err := q.recipient.get(func() (quote.Recipient, error) { return kind.Parse(text) })
-		if err == nil {
-			err = accept(parsed)
-		}
-		return parsed, err
-	}
-	err = Read(q, "recipient", parse, &recipient)
-	return recipient, err
-}
-
-// Integrator is the integrator that the request names, or zero. It is parsed once for
-// the gateway and the version.
-func (q *Query) Integrator() (integrator.ID, error) {
-	return q.integrator.get(func() (id integrator.ID, err error) {
-		err = Read(q, integratorParam, integrator.ParseID, &id)
-		return id, err
-	})
-}
-
-// For binds a version's decode function to a deployment.
-func For(
-	d *chain.Deployment, decode func(*chain.Deployment, *Query) (quote.Request, error),
-) func(*Query) (quote.Request, error) {
-	return func(q *Query) (quote.Request, error) { return decode(d, q) }
-}
-
-// Decoder makes a module's Decode from the function that its handlers use.
-func Decoder(decode func(*Query) (quote.Request, error)) func(*http.Request) (quote.Request, error) {
-	return func(r *http.Request) (quote.Request, error) { return decode(QueryOf(r)) }
+// Integrator is the integrator that the request names, or zero.
+func (q *Query) Integrator() (id integrator.ID, err error) {
+	err = Read(q, integratorParam, integrator.ParseID, &id)
+	return id, err
 }
 
 // Read parses a parameter into to, which keeps its value if the parameter is absent.

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
 )
@@ -20,18 +21,24 @@ type Quoter interface {
 
 // Quotes answers the quote requests of a version.
 type Quotes struct {
-	Quoter Quoter
-	Params []string // known parameters
-	Decode func(*Query) (quote.Request, error)
+	Deployment *chain.Deployment
+	Quoter     Quoter
+	Params     []string // known parameters
+	Read       func(*chain.Deployment, *Query) (quote.Request, error)
 	// Warn says why a quote must not be signed, or nothing. It may be nil.
 	Warn func(*Query, quote.Recipient) string
 	Map  func(*quote.Quote) *Body
 }
 
+// Decode is the web.Module.Decode of the version.
+func (v Quotes) Decode(r *http.Request) (quote.Request, error) {
+	return v.Read(v.Deployment, QueryOf(r))
+}
+
 func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 	query := QueryOf(r)
 	WarnTypos(w.Header(), query, v.Params)
-	req, err := v.Decode(query)
+	req, err := v.Read(v.Deployment, query)
 	if err != nil {
 		return err
 	}

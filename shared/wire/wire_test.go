@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
 )
@@ -44,8 +45,8 @@ func TestHandle(t *testing.T) {
 					asked = true
 					return &quote.Quote{}, tt.quote
 				}),
-				Decode: func(*Query) (quote.Request, error) { return quote.Request{}, tt.decode },
-				Warn:   tt.warn,
+				Read: func(*chain.Deployment, *Query) (quote.Request, error) { return quote.Request{}, tt.decode },
+				Warn: tt.warn,
 				Map: func(*quote.Quote) *Body {
 					b := NewBody()
 					b.Number("a", 1)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +15,12 @@ const maxDigits = 78
 // it is not there.
 type Amount string
 
+// UnmarshalText refuses everything else.
+func (a *Amount) UnmarshalText(text []byte) error {
+	*a = Amount(text)
+	return mustBe(isAmount(string(text)), text, "an amount in digits")
+}
+
 // Int is the amount as a number, nil if it is not one.
 func (a Amount) Int() *big.Int {
 	if !isAmount(string(a)) {
@@ -23,16 +30,19 @@ func (a Amount) Int() *big.Int {
 	return n
 }
 
+func amountOf(n *big.Int) Amount { return Amount(n.String()) }
+
 // A Percentage is a number from 0 to 100 as an answer writes it, such as 0.3; empty if it is not there.
 type Percentage string
 
-// UnmarshalJSON keeps a number as it is written. BPS refuses everything else.
+// UnmarshalJSON refuses everything else, and writes a number always in the same way.
 func (p *Percentage) UnmarshalJSON(data []byte) error {
-	*p = Percentage(data)
-	return nil
+	n, err := strconv.ParseFloat(string(data), 64)
+	*p = Percentage(strconv.FormatFloat(n, 'f', -1, 64))
+	return mustBe(err == nil && n >= 0 && n <= 100, data, "a percentage")
 }
 
-// MarshalJSON writes it as it came.
+// MarshalJSON writes a number.
 func (p Percentage) MarshalJSON() ([]byte, error) {
 	if p == "" {
 		return []byte("null"), nil
@@ -48,6 +58,8 @@ func (p Percentage) BPS() (int64, bool) {
 	}
 	return n.Int64(), true
 }
+
+func percentageOf(bps int64) Percentage { return Percentage(FormatAmount(big.NewInt(bps), 2)) }
 
 // ParseAmount reads whole tokens, such as 100 or 0.5, into the smallest unit of a token with so many decimals. An
 // amount that needs more decimals is refused, never rounded.
@@ -114,8 +126,6 @@ func MaxAmount(h Holding) (*big.Int, error) {
 func isNatural(n *big.Int) bool { return n != nil && n.Sign() >= 0 }
 
 func isAmount(text string) bool { return digits(text) && len(text) <= maxDigits }
-
-func isPercentage(n float64) bool { return n >= 0 && n <= 100 }
 
 func digits(text string) bool { return text != "" && strings.Trim(text, "0123456789") == "" }
 

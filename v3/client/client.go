@@ -86,7 +86,7 @@ func New(gateway string, options ...Option) (*Client, error) {
 		option(c)
 	}
 	if c.pinned != nil && c.pinned.Listing == nil && c.pinned.Routers == nil {
-		return nil, &Error{Code: InvalidRequest, Message: "nothing is pinned: give a listing or routers"}
+		return nil, &Error{Code: InvalidRequest, Message: "WithPinned needs a listing or routers"}
 	}
 	own := *c.http
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -103,18 +103,11 @@ func (c *Client) Pairs(ctx context.Context) (*Listing, error) {
 	if kept != nil && fresh {
 		return kept, nil
 	}
-	head := http.Header{}
-	if kept != nil && tag != "" {
-		head.Set("If-None-Match", tag)
-	}
-	a, err := c.get(ctx, "/v3/app/pairs", head)
+	a, err := c.get(ctx, "/v3/app/pairs", tag)
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusNotModified || kept == nil {
-		if !a.isObject() {
-			return nil, a.refusal()
-		}
+	if a.status != http.StatusNotModified {
 		if kept, err = ParseListing(a.body); err != nil {
 			return nil, a.note(err)
 		}
@@ -147,12 +140,9 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 		return nil, err
 	}
 	asked := time.Now()
-	a, err := c.get(ctx, path, nil)
+	a, err := c.get(ctx, path, "")
 	if err != nil {
 		return nil, err
-	}
-	if !a.isObject() {
-		return nil, a.refusal()
 	}
 	if warning := a.header.Get("Quote-Warning"); warning != "" {
 		return nil, a.note(unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning)))
@@ -184,7 +174,7 @@ func (c *Client) known(ctx context.Context) (Known, error) {
 	if isOlder(Version, k.Listing.Client) {
 		return k, &Error{
 			Code: Outdated, Needs: k.Listing.Client,
-			Message: fmt.Sprintf("this gateway needs version %s of the client, and this is %s",
+			Message: fmt.Sprintf("the gateway requires version %s of the client or later; this is %s",
 				k.Listing.Client, Version),
 		}
 	}
@@ -214,16 +204,16 @@ type answer struct {
 	body   []byte
 }
 
-// get asks for a path. Its error is that there is no answer.
-func (c *Client) get(ctx context.Context, path string, head http.Header) (*answer, error) {
+// get asks for a path, and gives an answer that can be read. With the tag of what is kept it may be 304.
+func (c *Client) get(ctx context.Context, path, tag string) (*answer, error) {
 	bounded, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(bounded, http.MethodGet, c.gateway+path, nil)
 	if err != nil {
 		return nil, &Error{Code: InvalidRequest, Message: "the gateway cannot be reached", cause: err}
 	}
-	if head != nil {
-		req.Header = head
+	if tag != "" {
+		req.Header.Set("If-None-Match", tag)
 	}
 	req.Header.Set("Accept", "application/json")
 	if c.apiKey != "" {
@@ -236,12 +226,16 @@ func (c *Client) get(ctx context.Context, path string, head http.Header) (*answe
 		body, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	}
 	switch {
-	case err == nil:
-		return &answer{res.StatusCode, res.Header, body}, nil
-	case ctx.Err() != nil:
+	case err != nil && ctx.Err() != nil:
 		return nil, fmt.Errorf("canceled while waiting for the gateway: %w", context.Cause(ctx))
+	case err != nil:
+		return nil, &Error{Code: Unreachable, Message: "the gateway does not respond", cause: err}
 	}
-	return nil, &Error{Code: Unreachable, Message: "the gateway does not answer", cause: err}
+	a := &answer{res.StatusCode, res.Header, body}
+	if isKept := tag != "" && a.status == http.StatusNotModified; !isKept && !a.isObject() {
+		return nil, a.refusal()
+	}
+	return a, nil
 }
 
 func (a *answer) requestID() string { return fmt.Sprintf("%.100s", a.header.Get("X-Request-Id")) }

@@ -75,16 +75,16 @@ func TestAnswersThatAreNone(t *testing.T) {
 		code, says string
 	}{
 		"a refusal":           {400, refusal, "", AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
-		"another service":     {404, "<html>not here</html>", "", Unreadable, "404 and 21 bytes that cannot be read"},
-		"JSON of another":     {500, `{"message":"no"}`, "", Unreadable, "that cannot be read"},
-		"a redirect":          {302, ``, "", Unreadable, "302 and 0 bytes"},
-		"not JSON":            {200, "quote", "", Unreadable, "that cannot be read"},
-		"another form":        {200, `{"to": 7}`, "", Unverified, "cannot be read"},
-		"a list":              {200, `[]`, "", Unreadable, "that cannot be read"},
-		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, "", Unverified, "cannot be read"},
-		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, "", Unreadable, "that cannot be read"},
-		"nothing":             {200, `{}`, "", Unverified, "to: it is left out"},
-		"too deep":            {200, deep, "", Unreadable, "that cannot be read"},
+		"another service":     {404, "<html>not here</html>", "", Unreadable, "status 404, 21 bytes"},
+		"JSON of another":     {500, `{"message":"no"}`, "", Unreadable, "unexpected response"},
+		"a redirect":          {302, ``, "", Unreadable, "status 302, 0 bytes"},
+		"not JSON":            {200, "quote", "", Unreadable, "unexpected response"},
+		"another form":        {200, `{"to": 7}`, "", Unverified, "the response is malformed"},
+		"a list":              {200, `[]`, "", Unreadable, "unexpected response"},
+		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, "", Unverified, "the response is malformed"},
+		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, "", Unreadable, "unexpected response"},
+		"nothing":             {200, `{}`, "", Unverified, "to: it is missing"},
+		"too deep":            {200, deep, "", Unreadable, "unexpected response"},
 		"no details":          {200, without, "", Unverified, "details: missing although requested"},
 		"a warning":           {200, string(read(t, "details").body), "must not be signed", Unverified, "must not be signed"},
 	} {
@@ -208,7 +208,7 @@ func TestPinnedRouters(t *testing.T) {
 	}
 	_, err := newClient(t, s.URL, WithPinned(Pinned{Routers: pinned(t).Routers})).Quote(t.Context(), g.request)
 	wantCode(t, err, Unverified)
-	wantError(t, err, "the contract in the router listing")
+	wantError(t, err, "to: got 0x")
 }
 
 // TestExpires is by this machine's clock, whatever the gateway's says.

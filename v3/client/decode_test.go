@@ -14,7 +14,7 @@ func TestDecodesExactly(t *testing.T) {
 	truth := string(read(t, "pair-usdc-1-to-usdc-369").body)
 	const evil = `"0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"`
 	honest := &Quote{}
-	if err := answers.Decode([]byte(truth), honest); err != nil {
+	if err := decodeBody([]byte(truth), honest); err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range map[string]struct{ old, new, says string }{
@@ -25,14 +25,15 @@ func TestDecodesExactly(t *testing.T) {
 		"a number with an exponent":  {`"decimals": 6`, `"decimals": 60e-1`, ""},
 		"a field that is not known":  {`{`, `{"extra": [{"to": ` + evil + `}],`, ""},
 		"null":                       {`{`, `{"details": null,`, ""},
-		"another case only":          {`"to":`, `"To":`, "to: it is left out"},
-		"null for what must be":      {`"to":`, `"to": null, "To":`, "to: it is left out"},
-		"a list":                     {`"to":`, `"to": [], "To":`, "to: it must be a text"},
-		"a number that is too large": {`"decimals": 6`, `"decimals": 256`, "srcToken.decimals: it must be a whole number"},
+		"another case only":          {`"to":`, `"To":`, "to: it is missing"},
+		"null for what must be":      {`"to":`, `"to": null, "To":`, "to: it is missing"},
+		"a list":                     {`"to":`, `"to": [], "To":`, "Quote.to of type string"},
+		"a number that is too large": {`"decimals": 6`, `"decimals": 256`, "srcToken.decimals of type uint8"},
+		"a rate above 100":           {`"percentage": 0.3`, `"percentage": 100.5`, "is not a percentage"},
 		"something after it":         {``, `{} `, "after top-level value"},
 	} {
 		q := &Quote{}
-		err := answers.Decode([]byte(strings.Replace(truth, test.old, test.new, 1)), q)
+		err := decodeBody([]byte(strings.Replace(truth, test.old, test.new, 1)), q)
 		switch {
 		case test.says == "" && (err != nil || !reflect.DeepEqual(q, honest)):
 			t.Errorf("%s: got %+v and %v", name, q, err)
@@ -55,7 +56,7 @@ func TestExplorers(t *testing.T) {
 		`"https://etherscan.io?a"`: false, `"https://etherscan.io\n"`: false, `["https://etherscan.io"]`: false,
 		`"https://"`: false, `"https://a@etherscan.io"`: false,
 	} {
-		err := answers.Decode([]byte(`{"chainId": 1, "name": "Ethereum", "explorer": `+explorer+`}`), &Chain{})
+		err := decodeBody([]byte(`{"chainId": 1, "name": "Ethereum", "explorer": `+explorer+`}`), &Chain{})
 		if (err == nil) != want {
 			t.Errorf("%s: got %v", explorer, err)
 		}
@@ -73,5 +74,5 @@ func TestExplorers(t *testing.T) {
 func FuzzDecodesExactly(f *testing.F) {
 	f.Add([]byte(`{"to": "0x1", "fee": {"total": {"amount": "1"}}}`))
 	f.Add([]byte(strings.Repeat("[", 20_000)))
-	f.Fuzz(func(t *testing.T, data []byte) { _ = answers.Decode(data, &Quote{}) })
+	f.Fuzz(func(t *testing.T, data []byte) { _ = decodeBody(data, &Quote{}) })
 }

@@ -138,8 +138,7 @@ func (a *answer) refusal() *Error {
 		Code: Unreadable, Status: a.status, RetryAfter: retryAfter(a.header, time.Now()),
 		ErrorFields: ErrorFields{RequestID: a.requestID()},
 		Message: fmt.Sprintf(
-			"the gateway answered %d and %d bytes that cannot be read: is this its address?",
-			a.status, len(a.body)),
+			"unexpected response: status %d, %d bytes; check the address of the gateway", a.status, len(a.body)),
 	}
 	var problem errorBody
 	if decodeBody(a.body, &problem) != nil || problem.Error == "" || problem.Code == "" {

@@ -178,7 +178,7 @@ func TestEveryGolden(t *testing.T) {
 			continue
 		}
 		body := []byte(answer[at:])
-		if err := answers.Decode(body, into); err != nil {
+		if err := decodeBody(body, into); err != nil {
 			t.Errorf("%s: %v", path, err)
 			continue
 		}

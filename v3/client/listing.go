@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/big"
@@ -59,6 +60,12 @@ type NativeCurrency struct {
 type Site string
 
 var sites = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
+
+// UnmarshalText refuses everything else.
+func (s *Site) UnmarshalText(text []byte) error {
+	*s = Site(text)
+	return mustBe(sites.Match(text), text, "an https address")
+}
 
 // ListedToken is a token on a chain or in a privacy pool, and how much of it one swap may move.
 type ListedToken struct {
@@ -131,60 +138,49 @@ func parse(data []byte, into any, check func() error, message string) error {
 // symbols are what a token may be called. Whatever else a listing calls one could pass for another.
 var symbols = regexp.MustCompile(`^[A-Z0-9.]{1,20}$`)
 
-// A tokenKey names a token on a chain, by its symbol or by its address.
-type tokenKey struct {
-	chain uint64
-	name  string
-}
-
 // check refuses a listing in which a row could pass for another, or for something that is known here.
 func (l *Listing) check() error {
-	chains := make(map[uint64]bool)
+	seen := make(map[string]bool)
+	isNew := func(name string) bool {
+		wasSeen := seen[name]
+		seen[name] = true
+		return !wasSeen
+	}
 	for _, row := range l.Chains {
-		if !isChain(row.ChainID) || chains[row.ChainID] {
-			return fmt.Errorf("the listing must have one row for chain %d", row.ChainID)
-		}
-		chains[row.ChainID] = true
-		if !row.onItsNetwork() {
-			return fmt.Errorf("the listing must have the network of chain %d", row.ChainID)
+		if !isChain(row.ChainID) || !isNew(decimal(row.ChainID)) || !row.onItsNetwork() {
+			return fmt.Errorf("the listing must have one row for chain %d, with its network", row.ChainID)
 		}
 	}
-	tokens := make(map[tokenKey]bool)
 	for _, row := range l.Tokens {
 		address, err := l.checkToken(row)
 		if err != nil {
 			return err
 		}
-		if known.Network(row.ChainID) != row.ChainID && !chains[row.ChainID] {
-			return fmt.Errorf("the listing must have the network of chain %d", row.ChainID)
+		if known.Network(row.ChainID) != row.ChainID && !seen[decimal(row.ChainID)] {
+			return fmt.Errorf("the listing must have one row for chain %d, with its network", row.ChainID)
 		}
-		symbol, at := tokenKey{row.ChainID, row.Symbol}, tokenKey{row.ChainID, address.Hex()}
-		if tokens[symbol] || tokens[at] {
-			return fmt.Errorf("the listing must have one row for %s on chain %d, and one for its address",
-				row.Symbol, row.ChainID)
+		if !isNew(on(row.ChainID, row.Symbol)) || !isNew(on(row.ChainID, address.Hex())) {
+			return fmt.Errorf("the listing must have one row for %s, and one for its address",
+				on(row.ChainID, row.Symbol))
 		}
-		tokens[symbol] = true
-		tokens[at] = true
 	}
 	if !isChain(l.Settlement.ChainID) {
 		return errors.New("the listing must have the chain of the settlement")
 	}
-	pairs := make(map[[2]tokenKey]bool)
 	for _, row := range l.Pairs {
+		src, dst := on(row.SrcChain, row.SrcToken), on(row.DstChain, row.DstToken)
 		if _, err := known.ReadAddress(row.To); err != nil || !isChain(row.FeeChainID) {
-			return fmt.Errorf("the listing must have contract and fee chain of %.30q on chain %d",
-				row.SrcToken, row.SrcChain)
+			return fmt.Errorf("the listing must have contract and fee chain of %s", src)
 		}
-		src, dst := tokenKey{row.SrcChain, row.SrcToken}, tokenKey{row.DstChain, row.DstToken}
-		if !tokens[src] || !tokens[dst] || pairs[[2]tokenKey{src, dst}] {
-			return fmt.Errorf(
-				"the listing must have one row for %.30q on chain %d to %.30q on chain %d, and both tokens",
-				row.SrcToken, row.SrcChain, row.DstToken, row.DstChain)
+		if !seen[src] || !seen[dst] || !isNew(src+" to "+dst) {
+			return fmt.Errorf("the listing must have one row for %s to %s, and both tokens", src, dst)
 		}
-		pairs[[2]tokenKey{src, dst}] = true
 	}
 	return nil
 }
+
+// on names a token, by its symbol or by its address.
+func on(chain uint64, token string) string { return fmt.Sprintf("%.60q on chain %d", token, chain) }
 
 // isChain tells whether a number can be a chain. What other languages cannot hold exactly is none.
 func isChain(id uint64) bool { return id > 0 && id < 1<<53 }
@@ -202,16 +198,15 @@ func (c Chain) onItsNetwork() bool {
 func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 	if !symbols.MatchString(row.Symbol) {
 		return common.Address{}, fmt.Errorf(
-			"the listing has the symbol %.60q, and symbols are 1 to 20 of A to Z, 0 to 9 and the point", row.Symbol)
+			"the listing has the symbol %.60q: symbols are 1 to 20 of the characters A-Z, 0-9 and dot", row.Symbol)
 	}
 	address, err := known.ReadAddress(row.Address)
 	least, most := row.MinAmount.Int(), row.MaxAmount.Int()
 	hasDecimals := row.Decimals <= 36
 	hasLimits := least != nil && most != nil && most.Cmp(least) >= 0
 	if err != nil || !isChain(row.ChainID) || !hasDecimals || !hasLimits {
-		return address, fmt.Errorf(
-			"the listing must have one row for %s on chain %d, with address, decimals and limits",
-			row.Symbol, row.ChainID)
+		return address, fmt.Errorf("the listing must have address, decimals and limits of %s",
+			on(row.ChainID, row.Symbol))
 	}
 	network := l.network(row.ChainID)
 	if token := contradicted(network, row.Symbol, address); token != nil {
@@ -226,13 +221,10 @@ func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 // contradicted finds what is known by the symbol or by the address, unless both are of the same token or of none.
 func contradicted(network uint64, symbol string, address common.Address) *known.Token {
 	bySymbol, byAddress := known.BySymbol(network, symbol), known.ByAddress(network, address)
-	switch {
-	case bySymbol == byAddress:
+	if bySymbol == byAddress {
 		return nil
-	case bySymbol != nil:
-		return bySymbol
 	}
-	return byAddress
+	return cmp.Or(bySymbol, byAddress)
 }
 
 func must(what string, t *known.Token, network uint64) error {
@@ -243,19 +235,17 @@ func must(what string, t *known.Token, network uint64) error {
 // check refuses rows that could pass for another, or for something that is known here.
 func (r *Routers) check() error {
 	if !isChain(r.Settlement.ChainID) {
-		return fmt.Errorf("settlement: %d is no chain", r.Settlement.ChainID)
+		return errors.New("the router listing must have the chain of the settlement")
 	}
 	for _, row := range r.Data {
 		token, err := known.ReadAddress(row.Token)
 		_, noRouter := known.ReadAddress(row.Router)
 		if !isChain(row.ChainID) || !symbols.MatchString(row.Symbol) || err != nil || noRouter != nil {
-			return fmt.Errorf("the router listing must have token and router for %.60q on chain %d",
-				row.Symbol, row.ChainID)
+			return fmt.Errorf("the router listing must have token and router for %s", on(row.ChainID, row.Symbol))
 		}
 		network := known.Network(row.ChainID)
 		if other := contradicted(network, row.Symbol, token); other != nil {
-			return fmt.Errorf("token in the router listing: got %s for %s on chain %d, want %w",
-				token, row.Symbol, row.ChainID, must("it", other, network))
+			return must("the router listing", other, network)
 		}
 	}
 	return nil
@@ -272,15 +262,12 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 		if !known.IsAddress(row.Token, p.SrcToken.Address) {
 			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
 		}
-		if to, err = known.ReadAddress(row.Router); err != nil {
-			return to, fmt.Errorf("router in the router listing: got %.60q, which is none", row.Router)
-		}
+		to, err = known.ReadAddress(row.Router)
 	}
 	if rows != 1 {
-		return to, fmt.Errorf("router listing: %d rows for %s on chain %d, want one",
-			rows, p.SrcToken.Symbol, p.SrcChain)
+		return to, fmt.Errorf("router listing: %d rows for %s, want one", rows, on(p.SrcChain, p.SrcToken.Symbol))
 	}
-	return to, nil
+	return to, err
 }
 
 // network is the chain on which transactions of a routing ID are sent.
@@ -370,19 +357,16 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 	}
 	p.Shields = p.DstToken.ChainID != p.DstChain
 	p.Unshields = p.SrcToken.ChainID != p.SrcChain
-	feeBPS, isRate := row.ProtocolFee.BPS()
-	p.FeeBPS = feeBPS
-	to, err := known.ReadAddress(row.To)
-	p.To = to
+	var isRate bool
+	p.FeeBPS, isRate = row.ProtocolFee.BPS()
+	p.To, _ = known.ReadAddress(row.To) // zero, which nobody pays, if it is none
 	switch {
 	case row.Type != Direct && row.Type != CCTPInbound:
-		return nil, fmt.Errorf("this version does not know routes of type %.60q: use a newer one", row.Type)
-	case !isRate || feeBPS > highestFeeBPS:
+		return nil, fmt.Errorf("this version does not support routes of type %.60q: update the client", row.Type)
+	case !isRate || p.FeeBPS > highestFeeBPS:
 		return nil, errors.New("the listing must have a fee of at most 1 % and its chain for this pair")
 	case row.Type == CCTPInbound && (p.Shields || p.Unshields):
 		return nil, errors.New("the listing must not burn into or out of a privacy pool")
-	case err != nil:
-		return nil, errors.New("the listing must have the contract of this pair")
 	}
 	return p, nil
 }

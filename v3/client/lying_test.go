@@ -218,7 +218,7 @@ func TestLimits(t *testing.T) {
 			g.request.Amount, _ = new(big.Int).SetString(test.amount, 10)
 			_, err := Verify(g.request, g.body, listed(t))
 			// The golden is for another amount, so there are other problems too.
-			if got := err != nil && strings.Contains(err.Error(), "and yet there is a quote"); got != test.refused {
+			if got := err != nil && strings.Contains(err.Error(), "outside the limits"); got != test.refused {
 				t.Errorf("got %v, want a word about the limits: %v", err, test.refused)
 			}
 		})

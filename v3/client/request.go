@@ -1,17 +1,12 @@
 package client
 
 import (
-	"errors"
 	"fmt"
 	"math/big"
 	"net/url"
-	"regexp"
-	"slices"
 	"strconv"
 
 	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 // A Request is what somebody wants.
@@ -31,23 +26,22 @@ func (r Request) path() (string, error) {
 	refuse := func(format string, args ...any) (string, error) {
 		return "", &Error{Code: InvalidRequest, Message: fmt.Sprintf(format, args...)}
 	}
-	none := common.Address{}
 	switch {
 	case r.Amount == nil || r.Amount.Sign() <= 0 || r.Amount.BitLen() > 256:
-		return refuse("the amount must be more than nothing, and fit into 256 bits")
-	case r.Simulate && r.From == none:
+		return refuse("the amount must be greater than zero and fit into 256 bits")
+	case r.Simulate && !r.hasFrom():
 		return refuse("a simulation needs the account that will send")
 	}
 	query := url.Values{
 		"srcToken": {r.SrcToken}, "dstToken": {r.DstToken},
-		"srcChain": {strconv.FormatUint(r.SrcChain, 10)}, "dstChain": {strconv.FormatUint(r.DstChain, 10)},
+		"srcChain": {decimal(r.SrcChain)}, "dstChain": {decimal(r.DstChain)},
 		"amount": {r.Amount.String()}, "recipient": {r.Recipient},
 		"include": {"details"},
 	}
-	if r.From != none {
+	if r.hasFrom() {
 		query.Set("from", r.From.Hex())
 	}
-	if r.Integrator != none {
+	if r.hasIntegrator() {
 		query.Set("integratorId", r.Integrator.Hex())
 	}
 	if r.Simulate {
@@ -56,45 +50,18 @@ func (r Request) path() (string, error) {
 	return "/v3/swap/quote?" + query.Encode(), nil
 }
 
+func (r Request) hasFrom() bool       { return r.From != common.Address{} }
+func (r Request) hasIntegrator() bool { return r.Integrator != common.Address{} }
+
 // integratorID names the integrator to the contracts.
 func (r Request) integratorID() [32]byte { return common.BytesToHash(r.Integrator[:]) }
 
-var privateRecipients = regexp.MustCompile(`^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$`)
-
-const lost = "funds sent there are lost"
-
-// recipientOf gives the bytes that must name an EVM recipient, or nil for a private one. It refuses a recipient that
-// cannot own money, among them every token and every contract that is known or listed, on whichever chain.
-func (r Request) recipientOf(p *Pair, k Known) ([]byte, error) {
-	if p.Shields {
-		if !privateRecipients.MatchString(r.Recipient) {
-			return nil, errors.New("the recipient must be a 0zk address")
-		}
-		return nil, nil
+// integratorText is the same in an answer; empty for none.
+func (r Request) integratorText() string {
+	if !r.hasIntegrator() {
+		return ""
 	}
-	address, err := known.ParseAddress(r.Recipient)
-	if err != nil {
-		return nil, fmt.Errorf("the recipient %w", err)
-	}
-	if what := known.Unpayable(address); what != "" {
-		return nil, fmt.Errorf("the recipient %s is %s: "+lost, address, what)
-	}
-	if k.Listing.Has(address) || k.Routers != nil && k.Routers.has(address) {
-		return nil, fmt.Errorf("the recipient %s is a token or a contract of the service: "+lost, address)
-	}
-	return address[:], nil
+	return common.Hash(r.integratorID()).Hex()
 }
 
-// Has tells whether an address is a token or a contract of the listing, so that nobody's money should be sent there.
-func (l *Listing) Has(address common.Address) bool {
-	return slices.ContainsFunc(l.Tokens, func(row ListedToken) bool { return known.IsAddress(row.Address, address) }) ||
-		slices.ContainsFunc(l.Pairs, func(row ListedPair) bool { return known.IsAddress(row.To, address) }) ||
-		known.IsAddress(l.Settlement.Receiver, address)
-}
-
-func (r *Routers) has(address common.Address) bool {
-	isRow := func(row Router) bool {
-		return known.IsAddress(row.Router, address) || known.IsAddress(row.Token, address)
-	}
-	return slices.ContainsFunc(r.Data, isRow) || known.IsAddress(r.Settlement.Receiver, address)
-}
+func decimal(n uint64) string { return strconv.FormatUint(n, 10) }

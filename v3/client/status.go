@@ -1,11 +1,12 @@
 package client
 
 import (
+	"cmp"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"math/big"
 	"net/url"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
@@ -130,73 +132,69 @@ func statusPath(srcChain uint64, hash common.Hash) string {
 // Status asks once what became of a transaction. An answer about another one is an error with the code Unverified.
 func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 	if sent.network() == 0 {
-		return nil, &Error{Code: InvalidRequest, Message: "the chain of the transaction must be named"}
+		return nil, &Error{Code: InvalidRequest, Message: "SrcChain is required without Quote"}
 	}
-	a, err := c.get(ctx, statusPath(sent.network(), sent.Hash), nil)
+	a, err := c.get(ctx, statusPath(sent.network(), sent.Hash), "")
 	if err != nil {
 		return nil, err
-	}
-	if !a.isObject() {
-		return nil, a.refusal()
 	}
 	const refused = "do not trust the gateway's answer"
 	s := &Status{Raw: a.body}
 	if err := decodeBody(a.body, s); err != nil {
 		return nil, a.note(unverified(refused, err))
 	}
-	if problems := s.check(sent); problems != nil {
-		return nil, a.note(unverified(refused, problems...))
+	if found := s.check(sent); found != nil {
+		return nil, a.note(unverified(refused, found...))
 	}
 	return s, nil
 }
 
 // check says what is wrong with an answer about a transaction.
-func (s *Status) check(sent Sent) (problems []error) {
-	refuse := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
+func (s *Status) check(sent Sent) (found problems) {
 	if !strings.EqualFold(string(s.TxHash), sent.Hash.Hex()) {
-		refuse("it is about transaction %s, and not %s", s.TxHash, sent.Hash)
+		found.add("it is about transaction %s, not %s", s.TxHash, sent.Hash)
 	}
 	if s.SrcChain != decimal(sent.network()) {
-		refuse("it is about a transaction on chain %.30q, and not %d", s.SrcChain, sent.network())
+		found.add("it is about a transaction on chain %.30q, not %d", s.SrcChain, sent.network())
 	}
-	s.Progress.check(refuse)
+	s.Progress.check(&found)
 	for _, p := range s.Swaps {
-		p.check(refuse)
+		p.check(&found)
 		if s.Ended() && p.State != s.State || s.Final && !p.Final {
-			refuse("it is %s, and one of its swaps is %s", s.State, p.State)
+			found.add("it is %s, but one of its swaps is %s", s.State, p.State)
 		}
 	}
 	switch {
 	case s.Source == nil && s.State != NotFound && s.State != Pending:
-		refuse("it is %s, and does not say in which block", s.State)
+		found.add("it is %s, but does not say in which block", s.State)
 	case s.Source != nil && sent.Since > 0 && s.Source.BlockNumber <= sent.Since:
-		refuse("it is in block %d, and was sent after block %d", s.Source.BlockNumber, sent.Since)
+		found.add("it is in block %d, but was sent after block %d", s.Source.BlockNumber, sent.Since)
 	}
 	if sent.Quote != nil {
 		_, differences := s.own(sent.Quote)
-		problems = append(problems, differences...)
+		found = append(found, differences...)
 	}
-	return problems
+	return found
 }
 
 // check refuses a state that contradicts what stands beside it.
-func (p Progress) check(refuse func(format string, args ...any)) {
+func (p Progress) check(found *problems) {
 	isPaid := p.Settlement != nil
 	switch {
 	case !slices.Contains(states, p.State):
-		refuse("its state %.30q is unknown", p.State)
+		found.add("its state %.30q is unknown", p.State)
 	case p.Final && !p.Ended():
-		refuse("it is %s, which cannot be final", p.State)
+		found.add("it is %s, which cannot be final", p.State)
 	case isPaid != (p.State == Settled):
-		refuse("it is %s; a settlement must be there for %s, and only then", p.State, Settled)
+		found.add("it is %s: a swap has a settlement if and only if it is %s", p.State, Settled)
 	case isPaid && p.Settlement.Short != nil && p.Final:
-		refuse("it is final, and was not paid in full")
+		found.add("it is final, but was not paid in full")
 	}
 }
 
 // own finds the swap that was signed, or says what the answer has in its place. A swap of a transaction with too many
 // of them may be one that is left out.
-func (s *Status) own(q *Checked) (own *Progress, problems []error) {
+func (s *Status) own(q *Checked) (own *Progress, found problems) {
 	if len(s.Swaps) == 0 {
 		return &s.Progress, s.Progress.differs(q)
 	}
@@ -208,40 +206,40 @@ func (s *Status) own(q *Checked) (own *Progress, problems []error) {
 	if s.OmittedSwaps > 0 && !s.Ended() {
 		return &s.Progress, nil
 	}
-	return nil, []error{errors.New("none of its swaps is the one that was signed")}
+	found.add("none of its swaps is the one that was signed")
+	return nil, found
 }
 
-func (p Progress) differs(q *Checked) (problems []error) {
-	compare := func(what, got, want string) {
-		if !strings.EqualFold(got, want) {
-			problems = append(problems, fmt.Errorf("%s: got %.100q, signed %s", what, got, want))
-		}
-	}
+func (p Progress) differs(q *Checked) (found problems) {
 	if p.Settlement != nil {
-		compare("settlement.chainId", decimal(p.Settlement.ChainID), decimal(q.Pair.DstToken.ChainID))
+		found.compare("settlement.chainId", p.Settlement.ChainID, q.Pair.DstToken.ChainID)
 	}
-	if p.Swap == nil {
-		if p.State == Settling || p.State == Settled {
-			problems = append(problems, fmt.Errorf("it is %s, and does not say what was swapped", p.State))
-		}
-		return problems
+	if p.Swap != nil {
+		got := *p.Swap
+		got.DstToken = strings.ToLower(got.DstToken)
+		got.Recipient = strings.ToLower(got.Recipient)
+		found.compare("swap", got, q.inStatus())
+	} else if p.State == Settling || p.State == Settled {
+		found.add("it is %s, but does not say what was swapped", p.State)
 	}
-	recipient, kind := q.paid()
-	compare("swap.dstChain", p.Swap.DstChain, decimal(q.Pair.DstChain))
-	compare("swap.dstToken", p.Swap.DstToken, q.Pair.DstToken.Address.Hex())
-	compare("swap.amount", string(p.Swap.Amount), q.Request.Amount.String())
-	compare("swap.recipient", p.Swap.Recipient, recipient)
-	compare("swap.recipientType", decimal(p.Swap.RecipientType), decimal(kind))
-	compare("swap.integratorId", string(p.Swap.IntegratorID), integratorText(q.Request))
-	return problems
+	return found
 }
 
-// paid is whom a quote pays, as a status names them: an address, or the first word of a note; and which of the two.
-func (q *Checked) paid() (recipient string, kind uint64) {
-	if note := q.Note(); note != nil {
-		return "0x" + hex.EncodeToString(note[:32]), toPrivate
+// inStatus is a quote's swap as a status has it.
+func (q *Checked) inStatus() StatusSwap {
+	swap := StatusSwap{
+		DstChain:      decimal(q.Pair.DstChain),
+		DstToken:      q.Pair.DstToken.Address.Hex(),
+		Recipient:     q.Request.Recipient,
+		RecipientType: toAddress,
+		Amount:        amountOf(q.Request.Amount),
+		IntegratorID:  Hash(q.Request.integratorText()),
 	}
-	return q.Request.Recipient, toAddress
+	if note := q.Note(); note != nil {
+		swap.Recipient = hexutil.Encode(note[:32])
+		swap.RecipientType = toPrivate
+	}
+	return swap
 }
 
 // Ended tells whether the state is one that a swap stays in, once it is final.
@@ -257,8 +255,8 @@ func (s *Status) Took() (time.Duration, bool) {
 
 // Short is by how much less than the quote said was paid out for its swap; nil for none, or if the answer does not say.
 func (s *Status) Short(q *Checked) *big.Int {
-	own, problems := s.own(q)
-	if problems != nil || own.Settlement == nil {
+	own, found := s.own(q)
+	if found != nil || own.Settlement == nil {
 		return nil
 	}
 	amount := own.Settlement.Amount.Int()
@@ -266,15 +264,6 @@ func (s *Status) Short(q *Checked) *big.Int {
 		return nil
 	}
 	return new(big.Int).Sub(q.Dest, amount)
-}
-
-// String says for a person how far a swap is. It changes only when that changes.
-func (s *Status) String() string {
-	text := s.State + ": " + s.words()
-	if s.Ended() && !s.Final {
-		text += "; not final yet"
-	}
-	return text
 }
 
 var sentences = map[string]string{
@@ -286,32 +275,101 @@ var sentences = map[string]string{
 	Settled:  "paid out",
 }
 
-func (s *Status) words() string {
-	text := sentences[s.State]
+// String says for a person how far a swap is. It changes only when that changes.
+func (s *Status) String() string {
+	text := s.State + ": " + sentences[s.State]
+	burn := valueOf(s.Burn)
 	switch {
-	case s.State == Pending && s.Source != nil && s.Source.BlockNumber > 0:
-		text = fmt.Sprintf("in block %d, waiting for more blocks on top", s.Source.BlockNumber)
-	case s.State == Failed && s.Reason != "":
-		text += fmt.Sprintf(": %.200q", s.Reason)
+	case s.State == Pending && valueOf(s.Source).BlockNumber > 0:
+		text = fmt.Sprintf("%s: in block %d, waiting for confirmations", s.State, s.Source.BlockNumber)
 	case s.State == Settled && s.Settlement != nil && s.Settlement.TxHash != "":
 		text += fmt.Sprintf(" with %s on chain %d", s.Settlement.TxHash, s.Settlement.ChainID)
-	case s.State == Settling:
-		text += s.Burn.words()
-		if s.Reason != "" {
-			text += fmt.Sprintf("; the gateway says: %.200q", s.Reason)
-		}
+	case s.State == Settling && burn.Attested:
+		text += "; the issuer has attested the burn"
+	case s.State == Settling && s.Burn != nil:
+		text += fmt.Sprintf("; the issuer has not attested the burn: %.60q", burn.AttestationState)
+	}
+	if reason := cmp.Or(burn.Reason, s.Reason); reason != "" && (s.State == Failed || s.State == Settling) {
+		text += fmt.Sprintf("; reason: %.200q", reason)
+	}
+	if s.Ended() && !s.Final {
+		text += "; not final yet"
 	}
 	return text
 }
 
-func (b *StatusBurn) words() string {
-	switch {
-	case b == nil:
-		return ""
-	case b.Attested:
-		return "; the issuer has attested the burn"
-	case b.Reason != "":
-		return fmt.Sprintf("; the issuer has not attested the burn: %.60q, %.200q", b.AttestationState, b.Reason)
+// How soon a gateway is asked again, whatever it says.
+const (
+	soonest = time.Second
+	latest  = time.Hour
+)
+
+// Follow gives each status of a transaction, and ends when one is final. It waits as long as the gateway asks for. A
+// gateway that does not answer, or refuses for now, is asked again until ctx ends.
+//
+// An error is the last that it gives: ctx has ended, or the gateway says what must not be believed, or refuses for
+// good. None of them says that the swap failed: do not send it again.
+func (c *Client) Follow(ctx context.Context, sent Sent) iter.Seq2[*Status, error] {
+	return c.follow(ctx, sent, pause)
+}
+
+func (c *Client) follow(
+	ctx context.Context, sent Sent, pause func(context.Context, time.Duration) error,
+) iter.Seq2[*Status, error] {
+	return func(yield func(*Status, error) bool) {
+		for failures := 0; ; {
+			wait := time.Duration(0)
+			var refusal *Error
+			status, err := c.Status(ctx, sent)
+			switch {
+			case err == nil:
+				failures = 0
+				if !yield(status, nil) {
+					return
+				}
+				if status.Ended() && status.Final {
+					return
+				}
+				wait = status.nextCheck()
+			case ctx.Err() != nil || !errors.As(err, &refusal) || !refusal.Temporary():
+				yield(nil, err)
+				return
+			default:
+				failures++
+				wait = refusal.rest(failures)
+				if sent.OnRetry != nil {
+					sent.OnRetry(err, wait)
+				}
+			}
+			if err := pause(ctx, wait); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
 	}
-	return fmt.Sprintf("; the issuer has not attested the burn: %.60q", b.AttestationState)
+}
+
+func (s *Status) nextCheck() time.Duration {
+	return max(soonest, time.Duration(min(s.NextCheckSeconds, uint64(latest.Seconds())))*time.Second)
+}
+
+// rest is how long to leave a gateway alone that has not answered so many times in a row: as long as it says, or longer
+// each time.
+func (e *Error) rest(failures int) time.Duration {
+	if e.RetryAfter > 0 {
+		return max(soonest, min(e.RetryAfter, latest))
+	}
+	return soonest << min(failures, 5)
+}
+
+// pause waits, or gives an error once ctx has ended.
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return fmt.Errorf("the swap was not followed to its end: %w", context.Cause(ctx))
+	case <-timer.C:
+		return nil
+	}
 }

@@ -1,16 +1,20 @@
 package client
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math/big"
+	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 
-	"github.com/quotegate/quotegate/v3/client/internal/call"
 	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
@@ -62,7 +66,7 @@ const refusedQuote = "do not sign this quote: it does not match the request"
 // Unverified, whose Problems are everything that is wrong.
 func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	if k.Listing == nil {
-		return nil, &Error{Code: InvalidRequest, Message: "a quote is checked against a listing, and there is none"}
+		return nil, &Error{Code: InvalidRequest, Message: "Known.Listing is required"}
 	}
 	if _, err := r.path(); err != nil {
 		return nil, err
@@ -70,23 +74,19 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	if err := k.Listing.check(); err != nil {
 		return nil, unverified(refusedQuote, err)
 	}
-	c := &check{request: r, known: k, quote: &Quote{}, result: &Checked{Request: r}}
+	c := &check{request: r, known: k, answer: &Quote{}, result: &Checked{Request: r}}
 	if err := c.readRequest(); err != nil {
 		return nil, unverified(refusedQuote, err)
 	}
-	if err := decodeBody(answer, c.quote); err != nil {
-		return nil, unverified(refusedQuote, fmt.Errorf("the answer cannot be read: %w", err))
+	if err := decodeBody(answer, c.answer); err != nil {
+		return nil, unverified(refusedQuote, fmt.Errorf("the response is malformed: %w", err))
 	}
 	c.result.Pair = c.pair
-	c.result.Quote = c.quote
-	c.checkToken("srcToken", c.quote.SrcToken, c.pair.SrcToken)
-	c.checkToken("destToken", c.quote.DestToken, c.pair.DstToken)
-	c.checkTarget()
-	c.checkAmounts()
-	c.compare("route.type", c.quote.Route.Type, c.pair.Type)
-	if c.checkCalls() {
-		c.checkDetails()
+	c.result.Quote = c.answer
+	if err := c.buildCalls(); err != nil {
+		return nil, unverified(refusedQuote, fmt.Errorf("calldata: %w", err))
 	}
+	c.compare("", c.answer, c.expect())
 	if c.problems != nil {
 		return nil, unverified(refusedQuote, c.problems...)
 	}
@@ -94,55 +94,19 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	return c.result, nil
 }
 
-// check is one quote under suspicion.
+// check is what is known of one quote while it is verified.
 type check struct {
 	request   Request
 	known     Known
-	quote     *Quote
+	answer    *Quote
 	pair      *Pair
 	recipient []byte         // of an EVM recipient
 	to        common.Address // the contract that there must be
 	receiver  common.Address // of burns
 	domain    uint32
-	problems  []error
+	call      DecodedCall // what the main call must be
 	result    *Checked
-}
-
-func (c *check) problem(format string, args ...any) {
-	c.problems = append(c.problems, fmt.Errorf(format, args...))
-}
-
-func (c *check) compare(what string, got, want any) {
-	if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
-		c.problem("%s: got %.200s, want %s", what, g, w)
-	}
-}
-
-// isThere reports a part that is missing, or there although it must not be. It tells whether there is one to check.
-func (c *check) isThere(what string, isThere, isWanted bool, where string) bool {
-	if isThere != isWanted {
-		c.problem("%s: it must be there for %s, and only then", what, where)
-	}
-	return isThere && isWanted
-}
-
-// compareAddress compares an address of the answer, in any case of its letters.
-func (c *check) compareAddress(what, got string, want common.Address) {
-	if !known.IsAddress(got, want) {
-		c.problem("%s: got %.200s, want %s", what, got, want)
-	}
-}
-
-// compareWords compares values in any case of their letters, and wants no others beside them.
-func (c *check) compareWords(what string, got, want map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(want)) {
-		c.compare(what+"."+name, lower(got[name]), lower(want[name]))
-	}
-	for _, name := range slices.Sorted(maps.Keys(got)) {
-		if _, ok := want[name]; !ok {
-			c.problem("%s.%.60s: it must be left out", what, name)
-		}
-	}
+	problems
 }
 
 // readRequest finds out what the quote must be about.
@@ -175,17 +139,50 @@ func (c *check) readRequest() (err error) {
 			return fmt.Errorf("settlement: the receiver %s is %s: "+lost, c.receiver, what)
 		}
 	}
-	if c.recipient, err = r.recipientOf(c.pair, k); err != nil {
+	if err = c.readRecipient(); err != nil {
 		return err
 	}
 	if r.Amount.Cmp(c.pair.Min) < 0 || r.Amount.Cmp(c.pair.Max) > 0 {
 		decimals := c.pair.SrcToken.Decimals
-		return fmt.Errorf("amount: %s is outside of %s to %s %s, and yet there is a quote",
+		return fmt.Errorf("amount: %s is outside the limits, %s to %s %s",
 			FormatAmount(r.Amount, decimals), FormatAmount(c.pair.Min, decimals), FormatAmount(c.pair.Max, decimals),
 			c.pair.SrcToken.Symbol)
 	}
 	return nil
 }
+
+var privateRecipients = regexp.MustCompile(`^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$`)
+
+const lost = "funds sent there are lost"
+
+// readRecipient refuses a recipient that cannot own money, among them every token and every contract that is known or
+// listed, on any chain.
+func (c *check) readRecipient() error {
+	if c.pair.Shields {
+		if !privateRecipients.MatchString(c.request.Recipient) {
+			return errors.New("the recipient must be a 0zk address")
+		}
+		return nil
+	}
+	address, err := known.ParseAddress(c.request.Recipient)
+	if err != nil {
+		return fmt.Errorf("the recipient %w", err)
+	}
+	what := c.known.unpayable(address, anyNetwork, "", false)
+	if c.known.Routers != nil && what == "" { // the listing's own contracts count too
+		what = Known{Listing: c.known.Listing}.unpayable(address, anyNetwork, "", false)
+	}
+	if address == c.receiver {
+		what = "the receiver of burns"
+	}
+	if what != "" {
+		return fmt.Errorf("the recipient %s is %s: "+lost, address, what)
+	}
+	c.recipient = address[:]
+	return nil
+}
+
+const anyNetwork = 0
 
 // unpayable says why an address must not be paid a token on a network, empty if nothing is known against it. The
 // issuer's known.Messenger is paid by burns, and by nothing else.
@@ -196,13 +193,14 @@ func (k Known) unpayable(a common.Address, network uint64, symbol string, isBurn
 		}
 		for _, row := range k.Listing.Tokens {
 			if known.IsAddress(row.Address, a) {
-				return fmt.Sprintf("the contract of %s on chain %d", row.Symbol, row.ChainID)
+				return "the contract of " + on(row.ChainID, row.Symbol)
 			}
 		}
 	}
 	for _, row := range k.contracts() {
-		if known.IsAddress(row.Router, a) && k.Listing.network(row.ChainID) == network && row.Symbol != symbol {
-			return fmt.Sprintf("the router of %s on chain %d", row.Symbol, row.ChainID)
+		isNear := network == anyNetwork || network == k.Listing.network(row.ChainID)
+		if known.IsAddress(row.Router, a) && isNear && row.Symbol != symbol {
+			return "the router of " + on(row.ChainID, row.Symbol)
 		}
 	}
 	return ""
@@ -217,113 +215,6 @@ func (k Known) contracts() (rows []Router) {
 		rows = append(rows, Router{ChainID: p.SrcChain, Symbol: p.SrcToken, Router: p.To})
 	}
 	return rows
-}
-
-// checkTarget makes sure that the money goes to the contract that is known for it.
-func (c *check) checkTarget() {
-	if known.IsAddress(c.quote.To, c.to) {
-		return
-	}
-	where := "the listing"
-	if c.known.Routers != nil {
-		where = "the router listing"
-	}
-	c.problem("to: got %.100s, want %s, the contract in %s for %s on chain %d",
-		c.quote.To, c.to, where, c.pair.SrcToken.Symbol, c.pair.SrcChain)
-}
-
-func (c *check) checkToken(what string, got Token, want TokenOn) {
-	c.compareAddress(what+".address", got.Address, want.Address)
-	c.compare(what+".symbol", got.Symbol, want.Symbol)
-	c.compare(what+".decimals", got.Decimals, want.Decimals)
-	c.compare(what+".chainId", got.ChainID, want.ChainID)
-}
-
-// checkCalls makes sure of the transactions themselves. It gives false if there are none to go on with.
-func (c *check) checkCalls() bool {
-	data, err := parseHex(c.quote.MethodParameters.Calldata)
-	want := []byte(nil)
-	switch {
-	case err != nil:
-	case c.pair.Type == CCTPInbound:
-		want, err = c.burnData(data)
-	default:
-		want, err = c.swapData(data)
-	}
-	if err != nil {
-		c.problem("calldata: %w", err)
-		return false
-	}
-	c.compareCall("calldata", c.method(), data, want)
-	value := new(big.Int)
-	if c.pair.SrcToken.Native() {
-		value.Set(c.request.Amount)
-	}
-	c.compare("value", c.quote.MethodParameters.Value, "0x"+value.Text(16))
-	c.result.Main = Call{c.pair.SrcToken.ChainID, c.to, value, want}
-	c.checkApproval(c.quote.Approval)
-	calls := c.callsFor(c.allowance())
-	if c.pair.Unshields {
-		c.result.Wrap = calls
-	} else {
-		c.result.Calls = calls
-	}
-	return true
-}
-
-// approval lets the target take so much of the source token.
-func (c *check) approval(amount *big.Int) Call {
-	token := c.pair.SrcToken
-	return Call{token.ChainID, token.Address, new(big.Int), call.Encode(call.Approve, c.to, amount)}
-}
-
-// checkApproval makes sure that nobody but the target may take the money, and no more of it.
-func (c *check) checkApproval(got *Approval) {
-	if !c.isThere("approval", got != nil, !c.pair.SrcToken.Native(), "a token") {
-		return
-	}
-	want := c.approval(c.request.Amount)
-	c.result.Approval = &want
-	c.compareAddress("approval.token", got.Token, want.To)
-	c.compareAddress("approval.spender", got.Spender, c.to)
-	c.compare("approval.amount", got.Amount, c.request.Amount)
-	data, err := parseHex(got.Calldata)
-	if err != nil {
-		c.problem("approval.calldata: %w", err)
-		return
-	}
-	c.compareCall("approval.calldata", call.Approve, data, want.Data)
-}
-
-// allowance is what the caller has read, or else what the gateway says for the account; nil if neither is there.
-func (c *check) allowance() *big.Int {
-	if c.known.Allowance != nil {
-		return c.known.Allowance
-	}
-	return c.statedAllowance()
-}
-
-func (c *check) statedAllowance() *big.Int {
-	d := c.quote.Details
-	if c.request.From == (common.Address{}) || d == nil || d.Checks == nil || d.Checks.Allowance == nil {
-		return nil
-	}
-	return d.Checks.Allowance.Actual.Int()
-}
-
-// callsFor are the calls to send at an allowance. If it is not known, all that may be needed are there: what is not
-// needed does no harm.
-func (c *check) callsFor(allowance *big.Int) []Call {
-	amount, main := c.request.Amount, c.result.Main
-	// This token changes an allowance only from zero or to zero.
-	needsReset := c.pair.SrcToken.ChainID == 1 && c.pair.SrcToken.Symbol == "USDT"
-	switch {
-	case c.pair.SrcToken.Native() || allowance != nil && allowance.Cmp(amount) >= 0:
-		return []Call{main}
-	case needsReset && (allowance == nil || allowance.Sign() > 0):
-		return []Call{c.approval(new(big.Int)), c.approval(amount), main}
-	}
-	return []Call{c.approval(amount), main}
 }
 
 // Note is the shield note of a swap into a privacy pool: 160 bytes that only its owner can open. Nil for other swaps.
@@ -372,16 +263,16 @@ func (c *check) nameUnchecked() {
 			"the address of %s on chain %d, %s: this version does not know the token",
 			token.Symbol, token.ChainID, token.Address)
 	}
-	trust(c.request.Integrator != common.Address{},
+	trust(c.request.hasIntegrator(),
 		"the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
 			"only its registry on chain %d can tell",
-		c.quote.Fee.Integrator.Percentage, p.FeeChain)
+		c.answer.Fee.Integrator.Percentage, p.FeeChain)
 	trust(p.Shields, uncheckedNote)
 	trust(p.Shields || p.Unshields, "RAILGUN's own fee: its owner decides")
 	trust(p.Unshields, "that a RAILGUN wallet wraps it: sent from a public account, "+
 		"this is an ordinary swap at another fee, without privacy")
 	trust(c.result.MaxFee != nil, "the issuer's fee: at most maxFee, %s, which the service pays", c.result.MaxFee)
-	d := c.quote.Details
+	d := c.answer.Details
 	if d == nil {
 		return
 	}
@@ -398,11 +289,64 @@ func (c *check) nameUnchecked() {
 	trust(d.Arrival.Seconds > 0, "how long it takes: %d seconds is what it usually took", d.Arrival.Seconds)
 }
 
-func integratorText(r Request) string {
-	if r.Integrator == (common.Address{}) {
-		return ""
+// problems is everything that is wrong with an answer.
+type problems []error
+
+func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
+
+// compare reports every field in which got differs from want, by its path in JSON. Hexadecimal digits are compared in
+// any case.
+func (p *problems) compare(path string, got, want any) { p.compareTrees(path, tree(got), tree(want)) }
+
+// tree is a value as it is in JSON: objects, lists, texts and numbers.
+func tree(value any) (decoded any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err.Error()
 	}
-	return common.Hash(r.integratorID()).Hex()
+	decoder := json.NewDecoder(bytes.NewReader(data))
+	decoder.UseNumber()
+	if err := decoder.Decode(&decoded); err != nil {
+		return err.Error()
+	}
+	return decoded
 }
 
-func decimal(n uint64) string { return strconv.FormatUint(n, 10) }
+func (p *problems) compareTrees(path string, got, want any) {
+	gotFields, gotObject := got.(map[string]any)
+	wantFields, wantObject := want.(map[string]any)
+	if gotObject && wantObject {
+		names := maps.Clone(gotFields)
+		maps.Copy(names, wantFields)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
+			p.compareTrees(strings.TrimPrefix(path+"."+name, "."), gotFields[name], wantFields[name])
+		}
+		return
+	}
+	gotList, isGotList := got.([]any)
+	wantList, isWantList := want.([]any)
+	if isGotList && isWantList && len(gotList) == len(wantList) {
+		for i := range wantList {
+			p.compareTrees(fmt.Sprintf("%s.%d", path, i), gotList[i], wantList[i])
+		}
+		return
+	}
+	if g, w := show(got), show(want); lower(g) != lower(w) {
+		p.add("%s: got %.150s, want %.150s", path, g, w)
+	}
+}
+
+func show(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return "nothing"
+	case string: // without line breaks
+		quoted := strconv.Quote(value)
+		return quoted[1 : len(quoted)-1]
+	case map[string]any:
+		return "an object"
+	case []any:
+		return fmt.Sprintf("a list of %d", len(value))
+	}
+	return fmt.Sprint(value)
+}

@@ -402,8 +402,8 @@ func TestRecipients(t *testing.T) {
 		"a burn address":         {"0x000000000000000000000000000000000000dEaD", "a burn address"},
 		"a token of here":        {"0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "the contract of USDC on chain 1"},
 		"a token of there":       {"0x8d0D000Ee44948FC98c9B98A4FA4921476f08B0d", "the contract of USD1 on chain 56"},
-		"a pool":                 {k.Listing.Pairs[0].To, "a contract of the service"},
-		"the receiver":           {k.Listing.Settlement.Receiver, "a contract of the service"},
+		"a pool":                 {k.Listing.Pairs[0].To, "the router of "},
+		"the receiver":           {k.Listing.Settlement.Receiver, "the receiver of burns"},
 		"a private one, elsewhere": {"0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa",
 			"is not an EVM address"},
 	} {
@@ -430,9 +430,9 @@ func TestRequests(t *testing.T) {
 		change func(*Request)
 		says   string
 	}{
-		"no amount":                {func(r *Request) { r.Amount = nil }, "more than nothing"},
-		"nothing":                  {func(r *Request) { r.Amount = new(big.Int) }, "more than nothing"},
-		"a debt":                   {func(r *Request) { r.Amount = big.NewInt(-1) }, "more than nothing"},
+		"no amount":                {func(r *Request) { r.Amount = nil }, "greater than zero"},
+		"nothing":                  {func(r *Request) { r.Amount = new(big.Int) }, "greater than zero"},
+		"a debt":                   {func(r *Request) { r.Amount = big.NewInt(-1) }, "greater than zero"},
 		"more than a word holds":   {func(r *Request) { r.Amount = new(big.Int).Lsh(big.NewInt(1), 256) }, "256 bits"},
 		"a simulation of nobody's": {func(r *Request) { r.Simulate = true }, "needs the account"},
 	} {

@@ -103,6 +103,24 @@ func Railgun(treasury common.Address) types.Account {
 	return railgun.account(setting{"treasury", treasury[:]})
 }
 
+// A ShieldNote, with its ShieldToken, and a ShieldCiphertext are what Railgun's Shield event lists of each note.
+type ShieldNote struct {
+	Npk   [32]byte
+	Token ShieldToken
+	Value *big.Int
+}
+
+type ShieldToken struct {
+	TokenType    uint8
+	TokenAddress common.Address
+	TokenSubID   *big.Int
+}
+
+type ShieldCiphertext struct {
+	EncryptedBundle [3][32]byte
+	ShieldKey       [32]byte
+}
+
 // Token is a standard ERC-20. The operator mints it at will, and so may the minters. It panics if the symbol has more
 // than 31 bytes.
 func Token(operator common.Address, symbol string, decimals uint8, minters ...common.Address) types.Account {

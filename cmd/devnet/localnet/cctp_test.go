@@ -2,6 +2,8 @@ package localnet
 
 import (
 	"bytes"
+	"crypto/ecdsa"
+	"encoding/binary"
 	"encoding/hex"
 	"math/big"
 	"slices"
@@ -123,27 +125,42 @@ func sent(chain testChain, from contract, b burn) []byte {
 	return event(chain.t, receipt, from, "MessageSent")["message"].([]byte)
 }
 
-// attested signs a message, which may be a changed one, as number n with a fee of 2.
-func attested(t *testing.T, message []byte, n byte, change func(*Attestation)) (signed, signature []byte) {
+// attested fills in and signs a message as the issuer does, as number n with a fee of 2. Before it signs, the message
+// may be changed.
+func attested(
+	t *testing.T, by *ecdsa.PrivateKey, sent []byte, n byte, change func([]byte) []byte,
+) (message, signature []byte) {
 	t.Helper()
-	a := Attestation{Nonce: common.Hash{n}, Finality: 1000, Fee: big.NewInt(2)}
+	message = bytes.Clone(sent)
+	message[12] = n                                      // the nonce
+	binary.BigEndian.PutUint32(message[144:], 1000)      // the finality
+	binary.BigEndian.PutUint64(message[burnSize-40:], 2) // the fee
 	if change != nil {
-		change(&a)
+		message = change(message)
 	}
-	signed, signature, err := Attest(attesterKey, message, a)
+	signature, err := crypto.Sign(crypto.Keccak256(message), by)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return signed, signature
+	signature[64] += 27
+	return message, signature
 }
+
+// put writes over a part of a message.
+func put(at int, value ...byte) func([]byte) []byte {
+	return func(message []byte) []byte {
+		copy(message[at:], value)
+		return message
+	}
+}
+
+// burnSize is that of a burn message without its hook, which follows.
+const burnSize = 376
 
 func TestReceiveRefusesAlteredBytes(t *testing.T) {
 	chain := startCCTP(t)
-	message, signature := attested(t, sent(chain, messenger, goodBurn()), 1, nil)
-	_, forged, err := Attest(userKey, message, Attestation{Nonce: common.Hash{1}, Finality: 1000, Fee: big.NewInt(2)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	message, signature := attested(t, attesterKey, sent(chain, messenger, goodBurn()), 1, nil)
+	_, forged := attested(t, userKey, message, 1, nil)
 	flip := func(at int) []byte {
 		altered := bytes.Clone(message)
 		altered[at] ^= 2
@@ -186,43 +203,34 @@ func TestReceiveRefusesMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put := func(at int, value ...byte) func([]byte) []byte {
-		return func(m []byte) []byte { copy(m[at:], value); return m }
-	}
 	rehook := func(hook []byte) func([]byte) []byte {
-		return func(m []byte) []byte { return append(m[:BurnSize], hook...) }
+		return func(m []byte) []byte { return append(m[:burnSize], hook...) }
 	}
-	fee := func(n int64) func(*Attestation) { return func(a *Attestation) { a.Fee = big.NewInt(n) } }
-	expired := func(a *Attestation) { a.ExpirationBlock = head }
+	const feeEnd, expirationEnd = burnSize - 32, burnSize
 	for name, test := range map[string]struct {
-		message func([]byte) []byte
-		attest  func(*Attestation)
-		reason  string
+		change func([]byte) []byte
+		reason string
 	}{
-		"version":           {put(3, 2), nil, "Invalid message version"},
-		"another domain":    {put(11, 8), nil, "Invalid destination domain"},
-		"another caller":    {put(108, stranger[:]...), nil, "Invalid caller for message"},
-		"any caller":        {put(108, make([]byte, 32)...), nil, "Invalid caller for message"},
-		"body version":      {put(151, 2), nil, "Invalid message body version"},
-		"minted to another": {put(184, stranger[:]...), nil, "minted to another"},
-		"fee over maximum":  {nil, fee(3), "Fee exceeds max fee"},
-		"fee takes all":     {nil, fee(5000), "Fee equals or exceeds amount"},
-		"expired":           {nil, expired, "Message expired and must be re-signed"},
-		"no hook":           {rehook(nil), nil, "hook is too short"},
-		"no recipient":      {rehook(hook(0, nil)), nil, "hook is too short"},
-		"padded address":    {rehook(hook(0, stranger[:])), nil, "recipient has the wrong length"},
-		"address to shield": {rehook(hook(2, recipient[:])), nil, "recipient has the wrong length"},
-		"recipient type 1":  {rehook(hook(1, recipient[:])), nil, "unknown recipient type"},
+		"version":           {put(3, 2), "Invalid message version"},
+		"another domain":    {put(11, 8), "Invalid destination domain"},
+		"another caller":    {put(108, stranger[:]...), "Invalid caller for message"},
+		"any caller":        {put(108, make([]byte, 32)...), "Invalid caller for message"},
+		"body version":      {put(151, 2), "Invalid message body version"},
+		"minted to another": {put(184, stranger[:]...), "minted to another"},
+		"fee over maximum":  {put(feeEnd-1, 3), "Fee exceeds max fee"},
+		"fee takes all":     {put(feeEnd-2, 5000>>8, 5000&255), "Fee equals or exceeds amount"},
+		"expired":           {put(expirationEnd-1, byte(head)), "Message expired and must be re-signed"},
+		"no hook":           {rehook(nil), "hook is too short"},
+		"no recipient":      {rehook(hook(0, nil)), "hook is too short"},
+		"padded address":    {rehook(hook(0, stranger[:])), "recipient has the wrong length"},
+		"address to shield": {rehook(hook(2, recipient[:])), "recipient has the wrong length"},
+		"recipient type 1":  {rehook(hook(1, recipient[:])), "unknown recipient type"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			chain := testChain{chain.Chain, t}
 			refuse := func(by contract, sent []byte) {
 				t.Helper()
-				message := bytes.Clone(sent)
-				if test.message != nil {
-					message = test.message(message)
-				}
-				message, signature := attested(t, message, 1, test.attest)
+				message, signature := attested(t, attesterKey, sent, 1, test.change)
 				chain.refuses(test.reason, operatorKey, by, "receiveMessage", message, signature)
 			}
 			refuse(receiver, home)
@@ -247,17 +255,13 @@ func TestTransmitter(t *testing.T) {
 			t.Errorf("use of the nonce: got %s, want %d", got, want)
 		}
 	}
-	message, signature := attested(t, burnt(common.Address{}), 1, nil)
+	message, signature := attested(t, attesterKey, burnt(common.Address{}), 1, nil)
 	altered := bytes.Clone(message)
 	altered[215] ^= 1 // the mint recipient
 	chain.refuses("Invalid signature: not attester", userKey, transmitter, "receiveMessage", altered, signature)
 	chain.refuses("Invalid attestation length", userKey, transmitter, "receiveMessage", message, signature[1:])
-	short, err := crypto.Sign(crypto.Keccak256(message[:375]), attesterKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	short[64] += 27
-	chain.refuses("Invalid message: too short", userKey, transmitter, "receiveMessage", message[:375], short)
+	short, of := attested(t, attesterKey, message, 1, func(m []byte) []byte { return m[:burnSize-1] })
+	chain.refuses("Invalid message: too short", userKey, transmitter, "receiveMessage", short, of)
 	wantUsed(0)
 	delivered := chain.do(userKey, transmitter, "receiveMessage", message, signature)
 	same(t, event(t, delivered, transmitter, "MessageReceived"), map[string]any{
@@ -271,10 +275,10 @@ func TestTransmitter(t *testing.T) {
 	chain.balances(remoteUSDC, map[common.Address]int64{recipient: 998}) // the executed fee is 2
 	wantUsed(1)
 	chain.refuses("Nonce already used", userKey, transmitter, "receiveMessage", message, signature)
-	again, signature := attested(t, message, 1, func(a *Attestation) { a.Finality = 2000 })
+	again, signature := attested(t, attesterKey, message, 1, put(144, 0, 0, 2000>>8, 2000&255)) // another finality
 	chain.refuses("Nonce already used", userKey, transmitter, "receiveMessage", again, signature)
 
-	message, signature = attested(t, burnt(operator), 2, nil)
+	message, signature = attested(t, attesterKey, burnt(operator), 2, nil)
 	chain.refuses("Invalid caller for message", userKey, transmitter, "receiveMessage", message, signature)
 	chain.do(operatorKey, transmitter, "receiveMessage", message, signature)
 }

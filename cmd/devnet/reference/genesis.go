@@ -11,9 +11,6 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// Transmitter is the issuer's MessageTransmitterV2 where it really is, on every chain that has no pools.
-var Transmitter = common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64")
-
 // plenty is what everyone starts with who starts with anything: ten million of a token, or of a chain's coin.
 const plenty = 10_000_000
 
@@ -25,7 +22,7 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	}
 	for _, token := range network.Tokens {
 		if !token.Native() {
-			alloc[token.Address.Address] = ledger(d, token)
+			alloc[token.Address.Address] = ledger(d, network, token)
 		}
 	}
 	var shield common.Address // RAILGUN's contract, where it really is
@@ -39,8 +36,9 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 		}
 		token := row.Token.Address.Address
 		if !pooled(network.ID) {
-			alloc[row.Router.Address] = contracts.TokenMessenger(network.CCTP.Domain, token, d.Settlement.Domain)
-			alloc[Transmitter] = contracts.Transmitter(Attester.Address, token, network.CCTP.Domain)
+			issuer := network.CCTP
+			alloc[row.Router.Address] = contracts.TokenMessenger(issuer.Domain, token, d.Settlement.Domain)
+			alloc[issuer.Transmitter.Address] = contracts.Transmitter(Attester.Address, token, issuer.Domain)
 			continue
 		}
 		pool := contracts.Pool(Operator.Address, token, Treasury, shield)
@@ -74,14 +72,14 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 
 // ledger is a token as its issuer made it, of which the user has plenty. USDC comes in from other chains through the
 // receiver, or through the issuer's transmitter.
-func ledger(d *chain.Deployment, token chain.Token) types.Account {
+func ledger(d *chain.Deployment, network chain.Network, token chain.Token) types.Account {
 	var minters []common.Address
 	switch {
 	case token.Symbol != chain.USDC:
 	case token.ChainID == d.Settlement.ChainID:
 		minters = append(minters, d.Settlement.Receiver.Address)
 	case !pooled(token.ChainID):
-		minters = append(minters, Transmitter)
+		minters = append(minters, network.CCTP.Transmitter.Address)
 	}
 	account := contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
 	if token.Symbol == chain.USDT && token.ChainID == 1 {

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bytes"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -17,7 +18,6 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -105,12 +105,16 @@ func answer(w http.ResponseWriter, value any) {
 	_ = json.NewEncoder(w).Encode(value) // a caller who is gone is told nothing
 }
 
-// What the message of a burn of CCTP V2 says of the fee: how final the burn should be before it is attested, how
-// much is burnt, and the most that the issuer may take.
+// Offsets in a burn message of CCTP V2: a header of 148 bytes, then the body. The messenger leaves the nonce, the
+// finality and the fee at zero; the issuer fills them in.
 const (
-	minFinalityAt = 140
+	nonceAt       = 12
+	minFinalityAt = 140 // as the sender asked for
+	finalityAt    = 144
 	amountAt      = 148 + 68
 	maxFeeAt      = 148 + 132
+	feeAt         = 148 + 164
+	burnSize      = 148 + 228 // without the hook, which follows
 )
 
 // fast is the finality of a transfer that the issuer takes a fee for.
@@ -127,30 +131,35 @@ func burnt(on *chain.CCTP, log *types.Log) bool {
 }
 
 // attest does what the issuer does with the burn that a log on a chain tells of: it gives the message a nonce,
-// takes its fee, and signs. It says the same of the same log whenever it is asked.
+// takes its fee, and signs. It gives the same for the same log whenever it is asked.
 func attest(on *chain.CCTP, log *types.Log) (message, signature []byte, err error) {
 	var sent struct{ Message []byte }
 	if err := unpack(contracts.TokenMessengerABI, "MessageSent", log, &sent); err != nil {
 		return nil, nil, err
 	}
-	if len(sent.Message) < localnet.BurnSize {
-		return nil, nil, fmt.Errorf("a burn message has at least %d bytes, not %d",
-			localnet.BurnSize, len(sent.Message))
+	if len(sent.Message) < burnSize {
+		return nil, nil, fmt.Errorf("a burn message has at least %d bytes, not %d", burnSize, len(sent.Message))
 	}
-	word := func(at int) *big.Int { return new(big.Int).SetBytes(sent.Message[at : at+32]) }
-	details := localnet.Attestation{
-		// Unique to a log among all chains: transactions sign their chain.
-		Nonce:    crypto.Keccak256Hash(log.TxHash[:], new(big.Int).SetUint64(uint64(log.Index)).Bytes()),
-		Finality: binary.BigEndian.Uint32(sent.Message[minFinalityAt:]),
-		Fee:      new(big.Int),
+	message = bytes.Clone(sent.Message) // which is part of the log
+	word := func(at int) *big.Int { return new(big.Int).SetBytes(message[at : at+32]) }
+	fee := new(big.Int)
+	if binary.BigEndian.Uint32(message[minFinalityAt:]) <= fast {
+		fee = fastFee(word(amountAt), on.FastFeeMilliBPS)
 	}
-	if details.Finality <= fast {
-		details.Fee = fastFee(word(amountAt), on.FastFeeMilliBPS)
-	}
-	if details.Fee.Cmp(word(maxFeeAt)) > 0 {
+	if fee.Cmp(word(maxFeeAt)) > 0 {
 		return nil, nil, errFee
 	}
-	return localnet.Attest(Attester.Key, sent.Message, details)
+	// Unique to a log among all chains: transactions sign their chain.
+	nonce := crypto.Keccak256(log.TxHash[:], new(big.Int).SetUint64(uint64(log.Index)).Bytes())
+	copy(message[nonceAt:], nonce)
+	copy(message[finalityAt:], message[minFinalityAt:finalityAt])
+	fee.FillBytes(message[feeAt : feeAt+32])
+	signature, err = crypto.Sign(crypto.Keccak256(message), Attester.Key)
+	if err != nil {
+		return nil, nil, err
+	}
+	signature[64] += 27 // the recovery ID as ecrecover takes it
+	return message, signature, nil
 }
 
 // fastFee is the issuer's fee for a fast transfer, rounded up.

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"bytes"
 	"encoding/json"
 	"io"
 	"math/big"
@@ -13,7 +14,6 @@ import (
 	"github.com/ethereum/go-ethereum/core/types"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
@@ -132,19 +132,20 @@ func wantOnward(t *testing.T, n *Net) {
 		t.Fatal(err)
 	}
 	nonce := common.Hash(messageOf(t, n, "6", payout.Receipt.TxHash).Message[12:44])
-	used, err := n.read(t.Context(), 42161, nil, contracts.TransmitterABI, Transmitter, "usedNonces", nonce)
+	transmitter := common.HexToAddress("0x81D40F21F12A8F0E3252Bccb954D722d4c464B64") // where it really is
+	used, err := n.read(t.Context(), 42161, nil, contracts.TransmitterABI, transmitter, "usedNonces", nonce)
 	if err != nil || used[0].(*big.Int).Int64() != 1 {
 		t.Errorf("the transmitter says %s of the nonce (%v), want 1", used, err)
 	}
 	received := contracts.TransmitterABI.Events["MessageReceived"].ID
 	if !slices.ContainsFunc(payout.Mint.Logs, func(log *types.Log) bool {
-		return log.Address == Transmitter && log.Topics[0] == received && log.Topics[2] == nonce
+		return log.Address == transmitter && log.Topics[0] == received && log.Topics[2] == nonce
 	}) {
 		t.Errorf("the delivery %s has no event with the nonce", payout.Mint.TxHash)
 	}
 }
 
-func TestAttestRefuses(t *testing.T) {
+func TestAttest(t *testing.T) {
 	sent := contracts.TokenMessengerABI.Events["MessageSent"]
 	log := func(topic common.Hash, message []byte) *types.Log {
 		data, err := sent.Inputs.Pack(message)
@@ -155,16 +156,24 @@ func TestAttestRefuses(t *testing.T) {
 	}
 	base, _ := chain.FindNetwork(8453)
 	for name, log := range map[string]*types.Log{
-		"no whole burn":  log(sent.ID, make([]byte, localnet.BurnSize-1)),
-		"another event":  log(contracts.PoolABI.Events["Swap"].ID, make([]byte, localnet.BurnSize)),
+		"no whole burn":  log(sent.ID, make([]byte, burnSize-1)),
+		"another event":  log(contracts.PoolABI.Events["Swap"].ID, make([]byte, burnSize)),
 		"no message":     {Topics: []common.Hash{sent.ID}, Data: []byte{1}},
-		"without topics": {Data: make([]byte, localnet.BurnSize)},
+		"without topics": {Data: make([]byte, burnSize)},
 	} {
 		if _, _, err := attest(base.CCTP, log); err == nil {
 			t.Errorf("%s: signed", name)
 		}
 	}
-	if _, _, err := attest(base.CCTP, log(sent.ID, make([]byte, localnet.BurnSize))); err != nil {
-		t.Error(err)
+	burn := make([]byte, burnSize)
+	burn[143] = 7 // the finality that is asked for
+	good := log(sent.ID, burn)
+	before := bytes.Clone(good.Data)
+	message, _, err := attest(base.CCTP, good)
+	if err != nil || message[147] != 7 || common.Hash(message[12:44]) == (common.Hash{}) {
+		t.Errorf("got %x and %v, want a finality and a nonce", message, err)
+	}
+	if !bytes.Equal(good.Data, before) {
+		t.Error("it changed the log")
 	}
 }

@@ -72,7 +72,7 @@ func (n *Net) tick(ctx context.Context) {
 			return
 		}
 		for _, c := range n.chains {
-			_ = c.Seal(0) // it is closed, or the next one comes
+			_ = c.Seal(0) // an error says that the chain is closed
 		}
 	}
 }

@@ -69,7 +69,7 @@ func wantEverything(t *testing.T, n *Net, first int) {
 		if pooled(network.ID) {
 			all = append(all, d.Registry(network.ID).Address)
 		} else {
-			all = append(all, Transmitter)
+			all = append(all, network.CCTP.Transmitter.Address)
 		}
 		for _, token := range network.Tokens {
 			if !token.Native() {

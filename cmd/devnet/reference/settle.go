@@ -98,6 +98,7 @@ func (n *Net) registered(ctx context.Context, on chain.ID, id common.Hash) (comm
 // carry delivers what a settlement burnt to the chain where its recipient is, as the issuer.
 func (n *Net) carry(ctx context.Context, to chain.ID, settled *types.Receipt) (*types.Receipt, error) {
 	home, _ := chain.FindNetwork(n.Deployment.Settlement.ChainID)
+	there, _ := chain.FindNetwork(to)
 	for _, log := range settled.Logs {
 		if !burnt(home.CCTP, log) {
 			continue
@@ -110,7 +111,7 @@ func (n *Net) carry(ctx context.Context, to chain.ID, settled *types.Receipt) (*
 			return nil, err
 		}
 		receive := call(contracts.TransmitterABI, "receiveMessage", message, signature)
-		receipt, err := n.Chain(to).Send(ctx, Attester.Key, Transmitter, nil, receive)
+		receipt, err := n.Chain(to).Send(ctx, Attester.Key, there.CCTP.Transmitter.Address, nil, receive)
 		if err != nil {
 			return nil, fmt.Errorf("delivering to chain %s: %w", to, err)
 		}

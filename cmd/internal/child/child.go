@@ -14,20 +14,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
-)
 
-// Root is the folder of the module that the working directory is in.
-func Root() (string, error) {
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return "", fmt.Errorf("finding the module: %w", err)
-	}
-	return strings.TrimSpace(string(out)), nil
-}
+	"github.com/prometheus/procfs"
+)
 
 // Build compiles the gateway into dir. It needs Go, and a working directory within the module.
 func Build(ctx context.Context, dir string, flags ...string) (binary string, err error) {
@@ -71,21 +62,15 @@ func (g Gateway) Start(ctx context.Context) (*Server, error) {
 		cmd.Env = append(g.Env[:len(g.Env):len(g.Env)], "LISTEN_ADDR="+addr, "ADMIN_ADDR="+admin)
 		return cmd
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		s.Admin = admin
 	}
-	s.Admin = admin
-	return s, nil
+	return s, err
 }
 
-// ErrNoRedis is what StartRedis returns on a machine without Redis.
-var ErrNoRedis = errors.New("there is no redis-server on this machine; install the package redis-server")
-
-// StartRedis runs a Redis without persistence, at the wanted address or any free one.
+// StartRedis runs a Redis without persistence, at the wanted address or any free one. On a machine without Redis the
+// error is exec.ErrNotFound.
 func StartRedis(ctx context.Context, wanted string) (*Server, error) {
-	if _, err := exec.LookPath("redis-server"); err != nil {
-		return nil, ErrNoRedis
-	}
 	return Start(ctx, wanted, nil, func(addr string) *exec.Cmd {
 		_, port, _ := net.SplitHostPort(addr) // of a listener
 		return exec.Command("redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no")
@@ -154,25 +139,24 @@ func (s *Server) Signal(sig os.Signal) error { return s.cmd.Process.Signal(sig) 
 // Done is closed when the process has ended.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
-// Wait waits until the process has ended, and says how; nil is exit code 0.
-func (s *Server) Wait() error {
-	<-s.done
-	return s.err
-}
-
 // Kill ends the process at once. It does nothing if the process has ended.
 func (s *Server) Kill() {
 	_ = s.cmd.Process.Kill() // an error means that it has ended
 	<-s.done
 }
 
+// Stop asks the process to end, and waits as Wait does. It may be called again.
+func (s *Server) Stop() error {
+	_ = s.Signal(os.Interrupt) // an error means that it has ended
+	return s.Wait()
+}
+
 // stopTimeout is longer than a gateway takes to drain.
 const stopTimeout = 30 * time.Second
 
-// Stop asks the process to end, waits until it has, and kills it if it does not. It gives an error, with the end of the
-// log, unless the process ended with exit code 0. It may be called again.
-func (s *Server) Stop() error {
-	_ = s.Signal(os.Interrupt) // an error means that it has ended
+// Wait waits until the process has ended, and kills it if that takes too long. It gives an error, with the end of the
+// log, unless the process ended with exit code 0.
+func (s *Server) Wait() error {
 	select {
 	case <-s.done:
 	case <-time.After(stopTimeout):
@@ -193,33 +177,22 @@ func (s *Server) quoteLog(err error) error {
 
 // CPU is the time the process has had on all processors, in user and kernel mode, to a hundredth of a second.
 func (s *Server) CPU() (time.Duration, error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.cmd.Process.Pid))
+	proc, err := procfs.NewProc(s.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
-	// The name, in parentheses, may hold anything. What follows it begins with the third field; user and kernel time
-	// are the 14th and 15th.
-	fields := strings.Fields(string(data[bytes.LastIndexByte(data, ')')+1:]))
-	user, err := strconv.ParseInt(fields[11], 10, 64)
-	if err != nil {
-		return 0, err
-	}
-	kernel, err := strconv.ParseInt(fields[12], 10, 64)
-	const tick = 10 * time.Millisecond // the same on every Linux
-	return time.Duration(user+kernel) * tick, err
+	stat, err := proc.Stat()
+	return time.Duration(stat.CPUTime() * float64(time.Second)), err
 }
 
 // PeakMemory is the most that the process ever held in RAM, in bytes.
-func (s *Server) PeakMemory() (peak int64, err error) {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.cmd.Process.Pid))
+func (s *Server) PeakMemory() (uint64, error) {
+	proc, err := procfs.NewProc(s.cmd.Process.Pid)
 	if err != nil {
 		return 0, err
 	}
-	_, figure, _ := strings.Cut(string(data), "VmHWM:")
-	if _, err := fmt.Sscan(figure, &peak); err != nil {
-		return 0, fmt.Errorf("the memory of process %d: %w", s.cmd.Process.Pid, err)
-	}
-	return peak << 10, nil
+	status, err := proc.NewStatus()
+	return status.VmHWM, err
 }
 
 // Log takes the log of a process: it passes each line to See, if that is set, and keeps the end.

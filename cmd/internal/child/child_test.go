@@ -63,7 +63,7 @@ func TestGateway(t *testing.T) {
 	if err != nil {
 		t.Fatalf("its address is taken: %v", err)
 	}
-	costs := func() (time.Duration, int64) {
+	costs := func() (time.Duration, uint64) {
 		cpu, err := second.CPU()
 		if err != nil {
 			t.Fatal(err)

@@ -26,7 +26,7 @@ type Request struct {
 	Target string // path and query
 	Client int    // see ClientAddress
 
-	// Judge is told the answer, or why there is none. An error from it ends the caller.
+	// Judge is told the answer, or why there is none. An error from it ends the caller. It may be nil.
 	Judge func(Answer, error) error
 
 	Last  bool          // the caller closes the connection after the answer
@@ -56,110 +56,108 @@ type Answer struct {
 // ErrUnanswered is the error of a request for which not one byte came back.
 var ErrUnanswered = errors.New("the connection ended before the answer began")
 
-// Conn is one HTTP/1.1 connection that is kept open. Unlike net/http's client it never retries by itself, so that a
-// missing answer is noticed.
+// Conn is an HTTP/1.1 connection that is opened when it is needed and kept open. Unlike net/http's client it never
+// retries by itself, so that a missing answer is noticed.
 type Conn struct {
-	net.Conn
-	r *bufio.Reader
+	Addr string
+
+	conn net.Conn // nil while there is none
+	r    *bufio.Reader
 }
 
-// Dial connects.
-func Dial(addr string) (*Conn, error) {
-	conn, err := net.DialTimeout("tcp", addr, 10*time.Second)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnanswered, err)
+// Close ends the connection, if there is one. The next request opens another.
+func (c *Conn) Close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
 	}
-	return &Conn{conn, bufio.NewReaderSize(conn, 8<<10)}, nil
+}
+
+// Ask sends a request. The error is what Judge says of the answer.
+func (c *Conn) Ask(r Request) (Answer, error) {
+	answer, err := c.exchange(r)
+	if err != nil || r.Last || r.Leave > 0 {
+		c.Close()
+	}
+	if r.Judge != nil && (err != nil || r.Leave == 0) {
+		err = r.Judge(answer, err)
+	}
+	return answer, err
 }
 
 // answerTimeout is longer than any request takes.
 const answerTimeout = 40 * time.Second
 
-// Ask sends a request and reads the answer. After an error the connection is of no further use.
-func (c *Conn) Ask(request Request) (Answer, error) {
+func (c *Conn) exchange(r Request) (a Answer, err error) {
+	if c.conn == nil {
+		if c.conn, err = net.DialTimeout("tcp", c.Addr, 10*time.Second); err != nil {
+			return a, fmt.Errorf("%w: %w", ErrUnanswered, err)
+		}
+		c.r = bufio.NewReaderSize(c.conn, 8<<10)
+	}
 	start := time.Now()
-	_ = c.SetDeadline(start.Add(answerTimeout)) // an error shows when writing
-	_, err := c.Write(request.Bytes(c.RemoteAddr().String()))
+	_ = c.conn.SetDeadline(start.Add(answerTimeout)) // an error shows when writing
+	_, err = c.conn.Write(r.Bytes(c.Addr))
+	if r.Leave > 0 {
+		time.Sleep(r.Leave)
+		return a, nil // nobody reads the answer
+	}
 	if err == nil {
 		_, err = c.r.Peek(1)
 	}
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return Answer{}, fmt.Errorf("no answer within %s", answerTimeout)
+		return a, fmt.Errorf("no answer within %s", answerTimeout)
 	}
 	if err != nil {
-		return Answer{}, fmt.Errorf("%w: %w", ErrUnanswered, err)
+		return a, fmt.Errorf("%w: %w", ErrUnanswered, err)
 	}
 	res, err := http.ReadResponse(c.r, nil)
 	if err != nil {
-		return Answer{}, fmt.Errorf("the answer is broken: %w", err)
+		return a, fmt.Errorf("the answer is broken: %w", err)
 	}
 	defer res.Body.Close()
 	body, err := io.ReadAll(res.Body)
 	if err != nil {
-		return Answer{}, fmt.Errorf("the answer is broken after %d %v: %w", res.StatusCode, res.Header, err)
+		return a, fmt.Errorf("the answer is broken after %d %v: %w", res.StatusCode, res.Header, err)
 	}
 	return Answer{res.StatusCode, res.Header, body, time.Since(start)}, nil
 }
 
 // Once asks on a connection of its own.
-func Once(addr string, request Request) (Answer, error) {
-	conn, err := Dial(addr)
-	if err != nil {
-		return Answer{}, err
-	}
+func Once(addr string, r Request) (Answer, error) {
+	conn := Conn{Addr: addr}
 	defer conn.Close()
-	return conn.Ask(request)
+	return conn.Ask(r)
 }
 
 // Run asks what next gives for 0, 1, and so on, until ctx ends or there were so many requests, if that is not 0. Each
 // caller has one connection with one request under way, and asks once however short the time is. It gives the latency
 // of every answer; the error is what ended a caller.
-func Run(
-	ctx context.Context, addr string, callers, requests int, next func(n int) Request,
-) ([]time.Duration, error) {
+func Run(ctx context.Context, addr string, callers, requests int, next func(n int) Request) ([]time.Duration, error) {
 	latencies := make([][]time.Duration, callers)
 	var asked atomic.Int64
 	var running errgroup.Group
 	for i := range callers {
-		running.Go(func() (err error) {
-			var conn *Conn // nil while there is none
-			for first := true; err == nil && (first || ctx.Err() == nil); first = false {
+		running.Go(func() error {
+			conn := Conn{Addr: addr}
+			defer conn.Close()
+			for first := true; first || ctx.Err() == nil; first = false {
 				n := int(asked.Add(1) - 1)
 				if requests > 0 && n >= requests {
 					break
 				}
-				conn, err = next(n).make(addr, conn, &latencies[i])
+				r := next(n)
+				answer, err := conn.Ask(r)
+				if err != nil {
+					return err
+				}
+				if r.Leave == 0 {
+					latencies[i] = append(latencies[i], answer.Took)
+				}
 			}
-			if conn != nil {
-				conn.Close()
-			}
-			return err
+			return nil
 		})
 	}
 	err := running.Wait()
 	return slices.Concat(latencies...), err
-}
-
-// make asks over a connection, or a new one if that is nil, and gives it back for the next request.
-func (r Request) make(addr string, conn *Conn, latencies *[]time.Duration) (*Conn, error) {
-	if conn == nil {
-		var err error
-		if conn, err = Dial(addr); err != nil {
-			return nil, r.Judge(Answer{}, err)
-		}
-	}
-	if r.Leave > 0 {
-		_, _ = conn.Write(r.Bytes(addr)) // nobody will read the answer
-		time.Sleep(r.Leave)
-		return nil, conn.Close()
-	}
-	answer, err := conn.Ask(r)
-	if err := r.Judge(answer, err); err != nil {
-		return conn, err
-	}
-	*latencies = append(*latencies, answer.Took)
-	if r.Last {
-		return nil, conn.Close()
-	}
-	return conn, nil
 }

@@ -44,7 +44,7 @@ func TestRecipientsThatCannotOwnMoney(t *testing.T) {
 	for recipient, says := range map[string]string{
 		"0x0000000000000000000000000000000000000000": "below 0x10000",
 		"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07": "the contract of USDC on chain 369",
-		"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d": "a token or a contract of the service",
+		"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d": `the router of "USDC" on chain 1`,
 	} {
 		g := read(t, "pair-usdc-1-to-usdc-369")
 		g.swap.Recipient = recipient

@@ -4,7 +4,7 @@
 // shielding, integrators, CORS, metrics.
 //
 // As it is usually written, it logs with Fastify's defaults, two lines a request,
-// and encodes with encodeFunctionData. TUNED=1 makes that one line and prepared
+// and encodes with encodeFunctionData. TUNED=true makes that one line and prepared
 // encoders, which takes knowing both libraries well.
 //
 //   PORT=8080 node server.mjs <chains.json> <deployment.json>
@@ -14,14 +14,10 @@ import rateLimit from '@fastify/rate-limit';
 import { newQuoter } from './quote.mjs';
 
 const [chainsFile, deploymentFile] = process.argv.slice(2);
-const tuned = process.env.TUNED === '1';
+const tuned = process.env.TUNED === 'true';
 const quote = newQuoter(chainsFile, deploymentFile, tuned);
 
-const object = (properties, optional = []) => ({
-  type: 'object',
-  properties,
-  required: Object.keys(properties).filter((name) => !optional.includes(name)),
-});
+const object = (properties) => ({ type: 'object', properties, required: Object.keys(properties) });
 const text = { type: 'string' };
 const integer = { type: 'integer' };
 const number = { type: 'number' };
@@ -37,8 +33,10 @@ const querystring = object(
   },
 );
 const token = object({ address: text, symbol: text, decimals: integer, chainId: integer });
-const answer = object(
-  {
+// Nothing is required: the serialiser would write optional fields after required ones, and not in this order.
+const answer = {
+  type: 'object',
+  properties: {
     to: text,
     srcToken: token,
     destToken: token,
@@ -55,8 +53,7 @@ const answer = object(
     methodParameters: object({ calldata: text, value: text }),
     route: object({ type: text }),
   },
-  ['approval'],
-);
+};
 const problem = object({ error: text, code: text, requestId: text });
 
 const app = Fastify({

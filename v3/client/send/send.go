@@ -10,7 +10,9 @@
 package send
 
 import (
+	"bytes"
 	"context"
+	"crypto/ecdsa"
 	"errors"
 	"fmt"
 	"math/big"
@@ -22,6 +24,7 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/v3/client"
 	"github.com/quotegate/quotegate/v3/client/internal/call"
@@ -252,4 +255,70 @@ func lock(ctx context.Context, account common.Address, chainID uint64) (release 
 	case <-ctx.Done():
 		return nil, failure(Busy, "another swap of %s is being sent: %w", account, context.Cause(ctx))
 	}
+}
+
+// An Account signs the transactions of one address: with a private key, a keystore, a key service.
+type Account interface {
+	Address() common.Address
+	SignTx(ctx context.Context, tx *types.Transaction, chainID *big.Int) (*types.Transaction, error)
+}
+
+// Key is the account of a private key.
+func Key(key *ecdsa.PrivateKey) Account { return privateKey{key} }
+
+type privateKey struct{ key *ecdsa.PrivateKey }
+
+func (k privateKey) Address() common.Address { return crypto.PubkeyToAddress(k.key.PublicKey) }
+
+func (k privateKey) SignTx(_ context.Context, tx *types.Transaction, id *big.Int) (*types.Transaction, error) {
+	return types.SignTx(tx, types.LatestSignerForChainID(id), k.key)
+}
+
+// signed has the account sign a transaction, and refuses another one in its place.
+func (s Sender) signed(ctx context.Context, tx *types.Transaction) (*types.Transaction, error) {
+	id := tx.ChainId()
+	signer := types.LatestSignerForChainID(id)
+	signed, err := s.Account.SignTx(ctx, tx, id)
+	if err != nil {
+		return nil, failure(NotSigned, "the account did not sign: %w", err)
+	}
+	from, err := types.Sender(signer, signed)
+	if err != nil || from != s.Account.Address() || signer.Hash(signed) != signer.Hash(tx) {
+		return nil, failure(NotSigned, "the account signed a different transaction")
+	}
+	return signed, nil
+}
+
+// codeWait is how long the node may take to give the code of one address.
+const codeWait = 5 * time.Second
+
+// needContracts refuses a swap that would pay or approve an address without a contract. If the node does not answer,
+// coins are not paid; tokens are, after a warning. What the sender is does not matter.
+func (s Sender) needContracts(ctx context.Context, w *Swap) error {
+	addresses := []common.Address{w.Main.To} // the spender of the approval, too
+	if w.Approval != nil {
+		addresses = append(addresses, w.Approval.To)
+	}
+	for _, address := range addresses {
+		code, err := s.codeAt(ctx, address)
+		switch {
+		case ctx.Err() != nil:
+			return unavailable("asking the node for contracts", context.Cause(ctx))
+		case err != nil && w.Main.Value.Sign() > 0:
+			return failure(ContractUnknown, "not sent: the node does not say whether there is a contract at %s: %w",
+				address, err)
+		case err != nil:
+			s.tell("warning: the node does not say whether there is a contract at %s: %v", address, err)
+		case len(code) == 0 || bytes.HasPrefix(code, types.DelegationPrefix): // an EIP-7702 account is no contract
+			return failure(NoContract, "not sent: there is no contract at %s on chain %d, and what is sent there is "+
+				"lost; do not pay this quote anywhere", address, w.ChainID)
+		}
+	}
+	return nil
+}
+
+func (s Sender) codeAt(ctx context.Context, address common.Address) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, codeWait)
+	defer cancel()
+	return s.Backend.CodeAt(ctx, address, nil)
 }

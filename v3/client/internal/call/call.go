@@ -59,23 +59,17 @@ func Decode(method *abi.Method, data []byte) ([]any, error) {
 	return args, nil
 }
 
-// Explained are the arguments of a call and, for a burn, the fields of its hook.
-type Explained struct{ Arguments, Hook map[string]string }
-
-// Explain says what a call does, as the details of a quote do: numbers in decimal, all else as 0x and digits.
-func Explain(method *abi.Method, data []byte) (Explained, error) {
-	call := Explained{Arguments: map[string]string{}}
-	args, err := Decode(method, data)
-	if err != nil {
-		return call, err
-	}
+// Explain says what a call does, as the details of a quote do: numbers in decimal, all else as 0x and digits. Only a
+// burn has a hook.
+func Explain(method *abi.Method, args []any) (arguments, hook map[string]string) {
+	arguments = map[string]string{}
 	for i, arg := range args {
-		call.Arguments[method.Inputs[i].Name] = show(arg)
+		arguments[method.Inputs[i].Name] = show(arg)
 	}
 	if method == Burn {
-		call.Hook = hookFields(args[len(args)-1].([]byte))
+		hook = hookFields(args[len(args)-1].([]byte))
 	}
-	return call, nil
+	return arguments, hook
 }
 
 func show(value any) string {

@@ -45,7 +45,7 @@ func missingGoldens(root string) (versions []string, wanted []missing, err error
 		versions = append(versions, version)
 		for _, pair := range judge.Pairs() {
 			path := filepath.Join(folder, goldenOf(pair))
-			if _, err := os.Stat(path); err == nil || !referee.Knows(version, pair) {
+			if !referee.Knows(version, pair) || exists(path) {
 				continue
 			}
 			request, err := requestOf(folder, pair)
@@ -83,4 +83,9 @@ func exampleTo(dst uint64) string { return fmt.Sprintf("pair-usdc-1-to-usdc-%d.h
 
 func goldenOf(p referee.Pair) string {
 	return strings.ToLower(fmt.Sprintf("pair-%s-%d-to-%s-%d.http", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst))
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }

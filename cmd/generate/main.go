@@ -44,10 +44,10 @@ func writeParts(root string) error {
 	}
 	var problems []error
 	for _, f := range files {
-		text, err := f.render()
+		text, outdated, err := f.render()
 		if err != nil {
 			problems = append(problems, err)
-		} else if text != f.text {
+		} else if outdated != nil {
 			fmt.Println("writing", f.path)
 			problems = append(problems, os.WriteFile(filepath.Join(root, f.path), []byte(text), 0o644))
 		}

@@ -68,8 +68,8 @@ func (f file) byHand() string {
 	})
 }
 
-// render is the text with every part as it must be.
-func (f file) render() (text string, err error) {
+// render is the text with every part as it must be, and the names of the parts that are not yet so.
+func (f file) render() (text string, outdated []string, err error) {
 	text = f.replace(func(pattern *regexp.Regexp, marked string) string {
 		at := pattern.FindStringSubmatchIndex(marked)
 		indentation, name, old := marked[at[2]:at[3]], marked[at[4]:at[5]], marked[at[6]:at[7]]
@@ -78,9 +78,13 @@ func (f file) render() (text string, err error) {
 			err = fmt.Errorf("%s: the part %q is unknown", f.path, name)
 			return marked
 		}
-		return marked[:at[6]] + layOut(lines(), indentation, old) + marked[at[7]:]
+		rendered := layOut(lines(), indentation, old)
+		if rendered != old {
+			outdated = append(outdated, name)
+		}
+		return marked[:at[6]] + rendered + marked[at[7]:]
 	})
-	return text, err
+	return text, outdated, err
 }
 
 // layOut puts a part between its marks: within a line where the marks are, else on lines of its own.

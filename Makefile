@@ -22,7 +22,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show
 
 # Two tiers. `make test` is for everyone, after every change: no test in it is long. `make test-all` adds the rest, and is
 # what CI runs. A long test says `if testing.Short() { t.Skip("…") }`, and its package is listed here in raced or in long.
-test: tools check unit vet ## install what the tests need; check format, vet, every package and every golden
+test: tools check unit ## install what the tests need; check format, every package and every golden
 
 generate: ## write what follows from the table of chains: tables, examples, goldens
 	go run ./cmd/generate
@@ -38,7 +38,7 @@ help: ## list the targets
 
 test-all: test rest ## everything CI checks: make test, then make rest
 
-rest: packages staticcheck race long addable deletable chainable ## what make test leaves out
+rest: packages vet staticcheck race long addable deletable chainable ## what make test leaves out
 
 # The compiler, the linker and the linters are quicker where they collect garbage seldom. The tests collect it as usual.
 unit vet staticcheck race: export GOGC := 400
@@ -60,9 +60,9 @@ check: ## check format and go.mod
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
 	go mod tidy -diff
 
-# These take longest, so they begin. What the compiler and vet need for one package, they find while others are tested.
-unit: ## vet and run the tests that are not long
-	go test -short -vet=all $(tested) ./gateway/usage ./gateway/evidence ./...
+# These take longest, so they begin.
+unit: ## run the tests that are not long
+	go test -short -vet=off $(tested) ./gateway/usage ./gateway/evidence ./...
 
 vet: ## vet every package, those without tests too
 	go vet ./...

@@ -121,7 +121,7 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
 	r.note(err)
-	safego.Go(r.Log, "writing the counts", r.run)
+	safego.Go(r.Log, "writing counts until the end", r.run)
 	return r, nil
 }
 

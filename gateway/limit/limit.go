@@ -161,10 +161,9 @@ func (l *Limiter) conclude(h http.Header, limit int, what string, d decision) *f
 	if d.allowed {
 		remaining--
 	}
-	values := []string{strconv.Itoa(limit), strconv.Itoa(max(remaining, 0)), strconv.Itoa(seconds(d.wait))}
-	h[headerLimit] = values[0:1:1]
-	h[headerRemaining] = values[1:2:2]
-	h[headerReset] = values[2:3:3]
+	h[headerLimit] = []string{strconv.Itoa(limit)}
+	h[headerRemaining] = []string{strconv.Itoa(max(remaining, 0))}
+	h[headerReset] = []string{strconv.Itoa(seconds(d.wait))}
 	if d.allowed {
 		l.allowed.Add(1)
 		return nil

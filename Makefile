@@ -56,15 +56,16 @@ raced := ./cmd/gateway ./cmd/soak ./cmd/internal/child \
 long := ./cmd/devnet/... ./v3 ./gateway/site ./shared/testkit/pages ./gateway/admin ./v3/client ./cmd/bench \
 	./shared/testkit/npm
 
-check: ## check format and go.mod
+check: ## check the format
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi
-	go mod tidy -diff
 
 # These take longest, so they begin.
 unit: ## run the tests that are not long
 	go test -short -vet=off $(tested) ./gateway/usage ./gateway/evidence ./...
 
-vet: ## vet every package, those without tests too
+# The go command downloads more modules for the first of these than it builds.
+vet: ## check go.mod, and vet every package, those without tests too
+	go mod tidy -diff
 	go vet ./...
 
 # The raced tests need none of them, so that nobody waits. If this fails, the long tests do it again, and say so.

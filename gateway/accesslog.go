@@ -15,7 +15,7 @@ import (
 )
 
 // AccessLog writes one line for every answered request, at level info. Of requests that
-// were refused because of their rate it writes 20 a second, and the next line says how
+// were refused because of their rate it writes at most 20 a second, and the next line says how
 // many were left out. It writes JSON itself, as slog does, because slog takes four times
 // as long (BenchmarkAccessLog). The text format is written by slog.
 type AccessLog struct {
@@ -23,13 +23,13 @@ type AccessLog struct {
 	level     slog.Leveler
 	addresses bool
 	text      slog.Handler // nil: JSON
-	refusals  limit.LogSampler
+	refusals  *limit.LogSampler
 }
 
 // NewAccessLog makes a log that writes each line in one call. Many goroutines may
 // write at the same time. A line has the client's address only if addresses is true.
 func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bool) *AccessLog {
-	l := &AccessLog{out: out, level: level, addresses: addresses}
+	l := &AccessLog{out: out, level: level, addresses: addresses, refusals: limit.NewLogSampler()}
 	if format == "text" {
 		l.text = slog.NewTextHandler(out, nil)
 	}

@@ -30,33 +30,29 @@ const (
 	// maxURL bounds path and query together. The longest valid quote request
 	// has less than 600 bytes.
 	maxURL = 4 << 10
+	// maxMethod is how much of a method is logged.
+	maxMethod = 16
 )
 
 type Parts struct {
-	Modules []web.Module // the versions
-	// Current names the one that clients are told to use. It also answers errors for
-	// paths that belong to no version.
-	Current         string
+	Modules         []web.Module // the versions; Current also answers errors for paths that belong to none
 	RetiredVersions []RetiredVersion
 	Lifecycle       *lifecycle.Keeper
 	Limiter         *limit.Limiter
 	Proxies         caller.Proxies  // whose X-Forwarded-For is trusted
 	Clients         *caller.Clients // those with a name or a key; nil: none
-	Names           Namer
-	Own             Counts
+	Usage           Usage
 	Observers       []event.Observer // called for every answered request, in this order
 	Log             *slog.Logger
 }
 
-// Counts knows what a known client did on each version, at a cost that does not grow
-// with the number of clients.
-type Counts interface {
-	Own(ctx context.Context, client string) ([]lifecycle.Own, error)
-}
-
-// Namer makes a name for a client that does not reveal its address.
-type Namer interface {
+// Usage is what is recorded about clients.
+type Usage interface {
+	// Name makes a name for a client that does not reveal its address.
 	Name(caller.Identity) string
+	// Own is what a known client did on each version, at a cost that does not grow with
+	// the number of clients.
+	Own(ctx context.Context, client string) ([]lifecycle.Own, error)
 }
 
 type Gateway struct {
@@ -68,7 +64,7 @@ type Gateway struct {
 }
 
 func New(cfg Config, parts Parts) *Gateway {
-	g := &Gateway{Parts: parts, current: find(parts.Modules, parts.Current), legacyHosts: map[string]bool{}}
+	g := &Gateway{Parts: parts, current: find(parts.Modules, Current), legacyHosts: map[string]bool{}}
 	for _, host := range cfg.LegacyHosts {
 		g.legacyHosts[strings.ToLower(host)] = true
 	}

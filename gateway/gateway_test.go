@@ -118,7 +118,6 @@ func pairQuery(p chain.Pair) url.Values {
 type setup struct {
 	gateway.Config
 	modules   []web.Module
-	current   string // empty: gateway.Current
 	retired   []gateway.RetiredVersion
 	perMinute int
 	clients   *caller.Clients
@@ -126,7 +125,7 @@ type setup struct {
 	logs      io.Writer
 	level     slog.Level
 	observers []event.Observer
-	own       gateway.Counts // nil: nobody called
+	usage     gateway.Usage // nil: nobody called
 }
 
 // mount puts a gateway together.
@@ -154,8 +153,8 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
-		Modules: s.modules, Current: cmp.Or(s.current, gateway.Current), RetiredVersions: s.retired, Lifecycle: life,
-		Limiter: limiter, Clients: s.clients, Names: uncounted{}, Own: cmp.Or[gateway.Counts](s.own, uncounted{}), Log: log,
+		Modules: s.modules, RetiredVersions: s.retired, Lifecycle: life, Limiter: limiter, Clients: s.clients,
+		Usage: cmp.Or[gateway.Usage](s.usage, uncounted{}), Log: log,
 		Observers: append(s.observers, gateway.NewAccessLog(s.logs, "json", s.level, false)),
 	})
 }

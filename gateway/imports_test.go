@@ -60,7 +60,7 @@ var layers = map[string][]string{
 	"cmd/internal/child":   {},
 	"cmd/internal/cli":     {"shared/buildinfo"},
 	"cmd/internal/load":    {},
-	"cmd/internal/swap":    {"shared/chain", "shared/railgun", "v3/client", "v3/client/send"},
+	"cmd/internal/swap":    {"shared/chain", "shared/fee", "shared/railgun", "v3/client", "v3/client/send"},
 	"cmd/devnet":           {"shared/chain", "v3/client", "cmd/devnet/*", "cmd/internal/*"},
 	"cmd/devnet/contracts": {},
 	"cmd/devnet/localnet":  {},
@@ -80,7 +80,6 @@ var layers = map[string][]string{
 	"shared/testkit/ports":    {},
 	"shared/testkit/postgres": {},
 	"shared/testkit/referee":  {"shared/railgun"}, // and nothing else of ours: it is independent
-	"shared/testkit/steps":    {"shared/cctp", "shared/chain", "shared/quote", "shared/web", "shared/wire"},
 	"gateway/testkit/golden": {
 		"shared/*", "gateway", "gateway/caller", "gateway/lifecycle", "gateway/limit", "shared/testkit/referee",
 	},

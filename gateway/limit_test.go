@@ -346,6 +346,8 @@ func TestKeysAreNeverLogged(t *testing.T) {
 // owns are the counts of some clients.
 type owns map[string][]lifecycle.Own
 
+func (owns) Name(who caller.Identity) string { return who.String() }
+
 func (o owns) Own(_ context.Context, client string) ([]lifecycle.Own, error) {
 	if client == "Broken" {
 		return nil, errors.New("the database is away")
@@ -378,7 +380,7 @@ func TestOwnUsage(t *testing.T) {
 	}
 	now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	gw := mount(t, setup{
-		Config: planOf(t, last, "client:Spared"), clients: clientsOf(t, rows...), perMinute: 3, own: counts,
+		Config: planOf(t, last, "client:Spared"), clients: clientsOf(t, rows...), perMinute: 3, usage: counts,
 		now: func() time.Time { return now },
 	})
 	contract := golden.ReadContract(t, gw, gateway.Current)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/go-chi/cors"
@@ -75,7 +76,11 @@ var (
 // observe gives a request its ID and, once it is answered, reports its Event.
 func (g *Gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := &state{start: time.Now(), query: queryOf(r)}
+		query := r.URL.RawQuery
+		if tooLong(r) {
+			query = "" // it is refused later
+		}
+		s := &state{start: time.Now(), query: wire.ParseQuery(query)}
 		s.event.RequestID = newRequestID()
 		// A cached rehearsal would reach other clients.
 		s.response = recorder{ResponseWriter: w, noStore: lifecycle.Rehearsing(r)}
@@ -90,14 +95,6 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 	})
 }
 
-// queryOf parses the query, unless the URL is too long, which is refused later.
-func queryOf(r *http.Request) *wire.Query {
-	if tooLong(r) {
-		return wire.ParseQuery("")
-	}
-	return wire.ParseQuery(r.URL.RawQuery)
-}
-
 func tooLong(r *http.Request) bool { return len(r.RequestURI) > maxURL }
 
 // report completes the Event of an answered request and hands it to the observers.
@@ -106,9 +103,9 @@ func (g *Gateway) report(s *state, r *http.Request) {
 	e.Time = time.Now()
 	e.Took = e.Time.Sub(s.start)
 	e.TraceID = traceID(r.Header)
-	e.Method = boundedMethod(r.Method)
+	e.Method = r.Method[:min(len(r.Method), maxMethod)]
 	e.Status = s.response.status
-	if s.quoted != nil && e.Version != g.Current {
+	if s.quoted != nil && e.Version != Current {
 		e.Finding = g.compare(s.quoted, r)
 	}
 	for _, o := range g.Observers {
@@ -141,10 +138,7 @@ func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
 type recordingQuoter struct{ wire.Quoter }
 
 func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
-	s, observed := ctx.Value(stateKey{}).(*state)
-	if !observed {
-		return q.Quoter.Quote(ctx, req)
-	}
+	s := ctx.Value(stateKey{}).(*state)
 	if req.From != nil || req.Integrator != (integrator.ID{}) {
 		ctx = s.onBehalf(ctx)
 	}
@@ -183,21 +177,10 @@ func traceID(h http.Header) string {
 		return ""
 	}
 	id := values[0][3:35]
-	for i := range len(id) {
-		if c := id[i]; (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return ""
-		}
+	if strings.Trim(id, "0123456789abcdef") != "" {
+		return ""
 	}
 	return id
-}
-
-// boundedMethod keeps a client from writing a long text into the log.
-func boundedMethod(method string) string {
-	const longest = 16
-	if len(method) > longest {
-		return method[:longest] + "…"
-	}
-	return method
 }
 
 // recoverPanics turns a panic into an answer and a logged stack.

@@ -235,7 +235,7 @@ func TestFailuresAreAnsweredAndLoggedOnce(t *testing.T) {
 		{"/broken/unavailable", 503, fault.IntegratorUnverified, "node: secret", "2"},
 	} {
 		var logs bytes.Buffer
-		w := ask(mount(t, setup{modules: []web.Module{broken()}, current: "broken", logs: &logs}), tt.path)
+		w := ask(mount(t, setup{modules: append(modules(), broken()), logs: &logs}), tt.path)
 		h := w.Header()
 		if w.Code != tt.status || w.Fault.Code != string(tt.code) || w.Fault.Error == "" || w.Fault.RequestID == "" ||
 			h.Get("X-Request-ID") != w.Fault.RequestID || h.Get("Retry-After") != tt.retryAfter {

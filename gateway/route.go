@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -33,8 +32,8 @@ type mounted struct {
 // HEAD.
 func (g *Gateway) mount(router chi.Router) {
 	g.routes = map[mountPoint]mounted{
-		{"/versions", ""}:      {handle: g.versions},
-		{"/versions/mine", ""}: {handle: g.ownUsage},
+		{"/versions", ""}:      {handle: g.answer(g.versions)},
+		{"/versions/mine", ""}: {handle: g.answer(g.ownUsage)},
 	}
 	for i := range g.Modules {
 		m := &g.Modules[i]
@@ -83,59 +82,60 @@ func (g *Gateway) methodNotAllowed(w http.ResponseWriter, r *http.Request) {
 	g.refuse(w, r, fault.New(fault.MethodNotAllowed, "Method not allowed. Use GET"))
 }
 
-func (g *Gateway) versions(w http.ResponseWriter, r *http.Request) {
-	if err := web.JSON(w, http.StatusOK, g.Lifecycle.Document()); err != nil {
-		g.fail(w, r, err)
+// answer replies to the error of a handler.
+func (g *Gateway) answer(handle web.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if err := handle(w, r); err != nil {
+			g.fail(w, r, err)
+		}
 	}
+}
+
+func (g *Gateway) versions(w http.ResponseWriter, _ *http.Request) error {
+	return web.JSON(w, http.StatusOK, g.Lifecycle.Document())
 }
 
 // retiredVersion answers for a version that is gone, in the format of the current one.
 func (g *Gateway) retiredVersion(f RetiredVersion) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return g.answer(func(w http.ResponseWriter, r *http.Request) error {
 		g.attribute(stateOf(r), r, f.Name, web.Route{})
 		w.Header().Set("Link", `<`+f.Successor+`>; rel="successor-version"`)
 		e := fault.New(fault.VersionRetired, "%s was retired; use %s instead", f.Name, f.Successor)
 		e.Successor = f.Successor
-		g.fail(w, r, e)
-	}
+		return e
+	})
 }
 
 // ownUsage tells a client with a key about its own calls to old versions, and about nobody
 // else's. A request costs a quote of the key or, without one, of the address, so that
 // nobody can guess keys without a limit.
-func (g *Gateway) ownUsage(w http.ResponseWriter, r *http.Request) {
+func (g *Gateway) ownUsage(w http.ResponseWriter, r *http.Request) error {
 	who := &stateOf(r).event.Caller
 	if refused := g.Limiter.AdmitQuote(w.Header(), payer(who)); refused != nil {
-		g.fail(w, r, refused)
-		return
+		return refused
 	}
 	if !who.Proven() {
 		w.Header()["Www-Authenticate"] = challenge
-		g.fail(w, r, fault.New(fault.UnknownKey,
-			"This endpoint reports the calls of one client and requires its API key. "+
-				"Send the key once, in the API-Key header"))
-		return
+		return fault.New(fault.UnknownKey, "This endpoint reports the calls of one client and requires its API key. "+
+			"Send the key once, in the API-Key header")
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 	defer cancel()
-	own, err := g.Own.Own(ctx, who.Known.Name)
-	if err == nil {
-		err = web.JSON(w, http.StatusOK, g.Lifecycle.OwnUsage(*who, own))
-	}
+	own, err := g.Usage.Own(ctx, who.Known.Name)
 	if err != nil {
-		g.fail(w, r, err)
+		return err
 	}
+	return web.JSON(w, http.StatusOK, g.Lifecycle.OwnUsage(*who, own))
 }
 
 // serve handles a request to a route. First it applies the lifecycle of the
 // version and the client's rate limit.
 func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
+	return g.answer(func(w http.ResponseWriter, r *http.Request) error {
 		s := stateOf(r)
 		g.attribute(s, r, m.Name, route)
-		if e := g.admit(w, r, s, route); e != nil {
-			g.fail(w, r, e)
-			return
+		if refused := g.admit(w, r, s, route); refused != nil {
+			return refused
 		}
 		if route.ReadsNodes {
 			ctx, cancel := context.WithTimeout(s.onBehalf(r.Context()), requestTimeout)
@@ -144,10 +144,8 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
 				return g.Limiter.AdmitRead(w.Header(), payer(&s.event.Caller))
 			}))
 		}
-		if err := route.Handle(w, r); err != nil {
-			g.fail(w, r, err)
-		}
-	}
+		return route.Handle(w, r)
+	})
 }
 
 // attribute sets which version and route a request is for, and its client's name.
@@ -158,7 +156,7 @@ func (g *Gateway) attribute(s *state, r *http.Request, version string, route web
 	e.Quotes = route.Quotes
 	e.Free = route.Free
 	e.Rehearsal = lifecycle.Rehearsing(r)
-	e.Client = g.Names.Name(e.Caller.Identity())
+	e.Client = g.Usage.Name(e.Caller.Identity())
 }
 
 // admit returns why a request is refused, or nil: its version is in a brownout or
@@ -203,13 +201,11 @@ func payer(who *caller.Caller) limit.Source {
 // rehearsal without a plan names the current version as the successor.
 func (g *Gateway) gone(h http.Header, r *http.Request, s *state) *fault.Error {
 	e := g.Lifecycle.Admit(h, r, s.event.Version, s.event.Caller)
-	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || s.event.Version == g.Current {
+	if e == nil || e.Successor != "" || e.Code == fault.InvalidParameter || s.event.Version == Current {
 		return e
 	}
-	if i := slices.IndexFunc(g.current.Routes, func(route web.Route) bool { return route.Quotes }); i >= 0 {
-		e.Successor = g.current.Routes[i].Path
-		e.Message += "; use " + e.Successor + " instead"
-	}
+	e.Successor = quotePaths(g.current)[0]
+	e.Message += "; use " + e.Successor + " instead"
 	return e
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"os"
 	"slices"
@@ -59,6 +60,32 @@ func TestAllVersionsAgree(t *testing.T) {
 		}
 		if !slices.Equal(routers, []string{want.to}) {
 			t.Errorf("%s on %d: the listing has %q, the quote %s", p.SrcToken.Symbol, p.Src, routers, want.to)
+		}
+	}
+}
+
+// BenchmarkQuote times a quote of every version for each kind of route, without a connection.
+func BenchmarkQuote(b *testing.B) {
+	gw := mount(b, setup{})
+	kinds := []struct {
+		name     string
+		src, dst chain.ID
+	}{{"direct", 1, 369}, {"burn", 137, 369}, {"shield", 369, chain.PrivacyEthereum}, {"unshield", chain.PrivacyEthereum, 369}}
+	for _, m := range modules() {
+		for _, kind := range kinds {
+			pairs := chain.Pairs()
+			i := slices.IndexFunc(pairs, func(p chain.Pair) bool { return p.Src == kind.src && p.Dst == kind.dst })
+			target := quotePath(m) + "?" + pairQuery(pairs[i]).Encode()
+			b.Run(m.Name+"/"+kind.name, func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					w := httptest.NewRecorder()
+					gw.ServeHTTP(w, newRequest(http.MethodGet, target))
+					if w.Code != http.StatusOK {
+						b.Fatal(w.Code, w.Body)
+					}
+				}
+			})
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package v3
+package v3_test
 
 import (
 	"encoding/json"

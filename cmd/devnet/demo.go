@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/big"
 	"time"
@@ -21,16 +20,16 @@ import (
 const demoRecipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 
 // demoSwap is the swap that the demonstration makes, with a fee for the integrator.
-func demoSwap(from, to, amount string) (*swap.Swap, error) {
+func demoSwap(from, to, amount string) (swap.Swap, error) {
 	s, err := swap.NewSwap(from, to, amount, demoRecipient)
 	if err != nil {
-		return nil, err
+		return s, err
 	}
 	if s.Dst.Private() {
 		s.Recipient = reference.PrivateRecipient
 	}
 	s.Integrator = reference.Integrator.Wallet
-	return &s, nil
+	return s, nil
 }
 
 // demonstrate takes one swap from the question to the money, and tells of each step.
@@ -46,7 +45,7 @@ func (d *devnet) demonstrate(ctx context.Context, s swap.Swap) error {
 		return err
 	}
 	d.line("\n3. Sign and send, on %s.", s.Src.Name())
-	node, err := ethclient.DialContext(ctx, d.chains.URL(s.Src)) // over JSON-RPC, as a wallet does
+	node, err := ethclient.DialContext(ctx, d.chains.Chain(s.Src).URL()) // over JSON-RPC, as a wallet does
 	if err != nil {
 		return err
 	}
@@ -58,11 +57,11 @@ func (d *devnet) demonstrate(ctx context.Context, s swap.Swap) error {
 	if err := d.follow(ctx, gateway, q, receipt.TxHash); err != nil {
 		return err
 	}
-	payout, err := d.settled(ctx, s, receipt.TxHash)
+	report, err := d.await(ctx, receipt.TxHash)
 	if err != nil {
 		return err
 	}
-	return d.paid(ctx, payout, q)
+	return d.paid(ctx, report.Payout, q)
 }
 
 func (d *devnet) indented(what string) { d.line("   %s", what) }
@@ -92,60 +91,34 @@ func (d *devnet) ask(ctx context.Context, gateway *client.Client, s swap.Swap) (
 	return q, nil
 }
 
-// follow asks the gateway what becomes of the swap until it is settled. A gateway that cannot tell is no failure: the
-// operator tells what became of the swap.
+// follow asks the gateway what becomes of the swap until it is settled.
 func (d *devnet) follow(ctx context.Context, gateway *client.Client, q *swap.Checked, tx common.Hash) error {
 	d.line("\n4. Follow it.\n   GET %s", gateway.StatusURL(uint64(q.Swap.Src), tx))
 	ctx, cancel := context.WithTimeout(ctx, time.Minute) // much longer than a settlement takes here
 	defer cancel()
 	status, err := swap.Follow(ctx, gateway, client.Sent{Hash: tx, Quote: q.Checked}, d.indented)
-	var refusal *client.Error
-	switch {
-	case errors.As(err, &refusal) && refusal.Code == client.Unverified:
+	if err != nil {
 		return err
-	case err != nil:
-		d.line("   The gateway does not tell, so the operator has to: %v", err)
-	case status.State != client.Settled || status.Short(q.Checked) != nil:
+	}
+	if status.State != client.Settled || status.Short(q.Checked) != nil {
 		return fmt.Errorf("the gateway says: %s, %s", status, status.Raw)
 	}
 	return nil
 }
 
-// settled waits for the operator, and says how the money got there.
-func (d *devnet) settled(ctx context.Context, s swap.Swap, tx common.Hash) (*reference.Payout, error) {
-	d.line("\n5. How it got there: the operator sees what the chain was told, and settles.")
-	report, err := d.await(ctx, tx)
-	if err != nil {
-		return nil, err
-	}
-	p := report.Payout
-	if p.IssuerFee != nil {
-		taken := swap.Money(p.IssuerFee, s.SrcToken)
-		d.line("   The issuer attests the burn and takes %s, which the service pays.", taken)
-		d.line("   The receiver on %s checks the attestation, mints the rest and reads the hook.",
-			d.chains.Deployment.Settlement.ChainID.Name())
-	}
-	d.line("   The pool %s on %s pays the fees and the rest.", p.Pool, p.Network.Name())
-	switch {
-	case p.Mint != nil:
-		d.line("   It burns the rest in the same transaction, and the issuer mints it on %s.", p.DstChain.Name())
-	case s.Dst.Private():
-		d.line("   The rest is shielded, in a note that only the recipient can open.")
-	}
-	return p, nil
-}
-
-// paid shows what everyone got, and wants it to be what the quote said.
+// paid shows who paid and what everyone got, and wants it to be what the quote said.
 func (d *devnet) paid(ctx context.Context, p *reference.Payout, q *swap.Checked) error {
-	d.line("\n6. The money.")
+	d.line("\n5. The money: the operator saw what the chain was told, and settled.")
+	d.line("   The pool %s on %s paid the fees and the rest.", p.Pool, p.Network.Name())
+	last := p.Receipt
+	if p.Mint != nil {
+		d.line("   It burnt the rest in the same transaction, and the issuer minted it on %s.", p.DstChain.Name())
+		last = p.Mint
+	}
 	recipient := common.HexToAddress(q.Swap.Recipient)
 	if q.Swap.Dst.Private() {
 		network, _ := chain.FindNetwork(q.Swap.Dst)
 		recipient = network.Railgun.Proxy.Address // which holds the money of all notes
-	}
-	last := p.Receipt
-	if p.Mint != nil {
-		last = p.Mint
 	}
 	for _, part := range []struct {
 		who     string

@@ -11,18 +11,14 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/ethereum/go-ethereum/ethclient"
 
 	"github.com/quotegate/quotegate/cmd/devnet/reference"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
-	"github.com/quotegate/quotegate/shared/chain"
 )
 
 // scratch is a folder for what all tests use.
@@ -85,7 +81,6 @@ func TestDevnet(t *testing.T) {
 	until("Ctrl-C stops everything")
 	for _, words := range []string{
 		"   SETTLED: paid out with 0x",
-		"The issuer attests the burn and takes 0.13 USDC",
 		"recipient   got 99.45 USDC on PulseChain, as the quote said",
 		"treasury    got 0.3 USDC on PulseChain, as the quote said",
 		"integrator  got 0.25 USDC on PulseChain, as the quote said",
@@ -178,10 +173,6 @@ func TestOptions(t *testing.T) {
 		"no such pair": {"-to", "USDC@10"},
 		"no chain":     {"-to", "USDC"},
 		"no amount":    {"-amount", "much"},
-		"time below 0": {"-settle-after", "-1s"},
-		"no blocks":    {"-confirmations", "0"},
-		"a virtual ID": {"-failing-chain", "69696969"},
-		"unknown ID":   {"-failing-chain", "2"},
 	} {
 		if _, err := parse(args...); err == nil || errors.Is(err, flag.ErrHelp) {
 			t.Errorf("%s: got %v, want it refused with a word", name, err)
@@ -192,18 +183,5 @@ func TestOptions(t *testing.T) {
 	}
 	if o, err := parse("-amount", ""); err != nil || o.demo != nil {
 		t.Errorf("got %+v and %v without a demonstration", o, err)
-	}
-	unhappy, err := parse("-settle-after", "30s", "-confirmations", "3", "-failing-chain", "10")
-	if err != nil || unhappy.settleAfter != 30*time.Second {
-		t.Errorf("got %+v and %v", unhappy, err)
-	}
-	dir := t.TempDir()
-	env, err := unhappy.gatewayEnv(dir, "", func(chain.ID) string { return "http://node" })
-	if err != nil || !slices.Contains(env, "RPC_URLS_10=http://127.0.0.1:1") || !slices.Contains(env, "RPC_URLS_1=http://node") {
-		t.Errorf("got %q and %v", env, err)
-	}
-	d, err := chain.ReadDeployment(filepath.Join(dir, "deployment.json"))
-	if err != nil || d.Name != "devnet" || d.Confirmations(369) != 3 || d.Confirmations(98866) != 3 || d.Contact == "" {
-		t.Errorf("got %+v and %v", d, err)
 	}
 }

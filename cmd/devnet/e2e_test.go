@@ -96,7 +96,7 @@ func newWorld(t testing.TB) *world {
 		}
 	})
 	log := &child.Log{}
-	env, err := options{confirmations: 1}.gatewayEnv(t.TempDir(), w.net.IssuerURL, w.net.URL)
+	env, err := gatewayEnv(t.TempDir(), w.net)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,19 +157,11 @@ func parseAmount(t testing.TB, text string, token chain.Token) *big.Int {
 // pairOf finds a pair by its ends, such as USDC@1 and USDC@369.
 func pairOf(t testing.TB, from, to string) chain.Pair {
 	t.Helper()
-	srcToken, src, err := swap.ParseEnd(from)
+	s, err := swap.NewSwap(from, to, "1", "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dstToken, dst, err := swap.ParseEnd(to)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := chain.FindPair(src, srcToken, dst, dstToken)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return *p
+	return *s.Pair
 }
 
 // quotePaths are where each version quotes.
@@ -279,7 +271,7 @@ func (w *world) execute(t testing.TB, q *swap.Checked) *types.Receipt {
 	return receipt
 }
 
-// newAccount has one coin, and so much of a token, on the token's chain.
+// newAccount has one coin, and so much of a token, on the token's chain. Every chain signs for it.
 func (w *world) newAccount(t *testing.T, token chain.Token, amount *big.Int) reference.Account {
 	t.Helper()
 	key, err := crypto.GenerateKey()
@@ -287,6 +279,9 @@ func (w *world) newAccount(t *testing.T, token chain.Token, amount *big.Int) ref
 		t.Fatal(err)
 	}
 	account := reference.Account{Key: key, Address: crypto.PubkeyToAddress(key.PublicKey)}
+	for _, network := range chain.Networks() {
+		w.net.Chain(network.ID).Unlock(key)
+	}
 	w.send(t, token.ChainID, client.Call{To: account.Address, Value: big.NewInt(1e18)})
 	if !token.Native() {
 		w.send(t, token.ChainID, tokenCall(t, token, "transfer", account.Address, amount))

@@ -95,7 +95,7 @@ func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
 	account := w.newAccount(t, s.token, parseAmount(t, "100", s.token))
 	// The wallet starts on chain 56, where it could pay too.
 	w.send(t, 56, client.Call{To: account.Address, Value: big.NewInt(1e18)})
-	proxy := startPage(t, w.url, w.net, account)
+	page := startPage(t, w.url, w.net)
 	run := func(more ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
@@ -103,7 +103,7 @@ func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
 		cmd.Dir = folder
 		cmd.Env = slices.Concat(os.Environ(), more, []string{
 			"GATEWAY=" + w.url,
-			"DEVNET=" + proxy.address,
+			"DEVNET=" + page,
 			"ACCOUNT=" + account.Address.Hex(),
 			"PRIVATE_KEY=" + hexutil.Encode(crypto.FromECDSA(account.Key)),
 		})

@@ -144,17 +144,6 @@ func describe(d *chain.Deployment) string {
 		notes = append(notes, fmt.Sprintf("it serves %s pairs; for these it lacks a pool or the receiver: %s",
 			servedPairs(d), strings.Join(unserved, ", ")))
 	}
-	pairs := d.Pairs()
-	untimed := 0
-	for _, p := range pairs {
-		if d.Seconds(&p) == 0 {
-			untimed++
-		}
-	}
-	if untimed > 0 {
-		notes = append(notes, fmt.Sprintf("seconds is not stated for %d of %d pairs, "+
-			"so that clients cannot tell how long these take; measure it from status", untimed, len(pairs)))
-	}
 	return strings.Join(notes, "; ")
 }
 

@@ -79,21 +79,13 @@ func configured(run func(context.Context, invocation, *config) error) func(conte
 	}
 }
 
-func serve(ctx context.Context, in invocation) error {
-	return run(ctx, in.env, in.stderr, func(string, string) {})
-}
-
 // showConfig shows what is in force, where it came from, and what is allowed, also for a
 // configuration with mistakes, so that they can be found.
 func showConfig(ctx context.Context, in invocation) error {
 	table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM\tLIMITS")
 	for _, s := range settings(in.env) {
-		line := fmt.Sprintf("%s\t%s\t%s", s.name, s.shown(), s.from)
-		if limits := s.limits.String(); limits != "" {
-			line += "\t" + limits
-		}
-		fmt.Fprintln(table, line)
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.name, s.shown(), s.from, s.limits)
 	}
 	if err := table.Flush(); err != nil {
 		return err

@@ -70,14 +70,10 @@ func (c *connections) count(conn net.Conn, state http.ConnState) {
 	}
 	c.open++
 	c.from[source]++
-	if c.perAddress > 0 && c.from[source] > c.perAddress {
-		conn.Close() // the server notices when it reads
-		c.warn()
+	if c.perAddress == 0 || c.from[source] <= c.perAddress {
+		return
 	}
-}
-
-// warn logs once a minute that an address has too many connections.
-func (c *connections) warn() {
+	conn.Close() // the server notices when it reads
 	if time.Since(c.warned) >= time.Minute {
 		c.warned = time.Now()
 		c.log.Warn("connection limit per address reached; further connections are closed",

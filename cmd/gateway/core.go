@@ -66,13 +66,14 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		Hooks:    s.hooks,
 		Validity: cfg.Quote.TTL,
 		Log:      s.log,
+		Now:      time.Now,
 	})
 	if err != nil {
 		c.close(before)
 		return nil, err
 	}
 	c.checks = selfcheck.NewWatch(c.deployment, c.chains, s.log)
-	if before != nil && len(c.endpoints) > 0 {
+	if before != nil {
 		c.checks.Inherit(before.checks)
 	}
 	c.modules = gateway.Modules(s.answers(cfg, c))
@@ -88,7 +89,7 @@ func (s *service) answers(cfg *config, c *core) api.Service {
 			Deployment:  c.deployment,
 			IssuerFees:  c.fees,
 			Integrators: c.registry,
-			Accounts:    account.New(c.chains, nil),
+			Accounts:    account.New(c.chains, time.Now),
 			Missing:     c.checks.Missing,
 			TTL:         cfg.Quote.TTL,
 		}),

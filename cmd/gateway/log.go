@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"sync"
@@ -27,14 +26,12 @@ const (
 type logQueue struct {
 	out     io.Writer
 	direct  *slog.Logger // writes to out, for the line about dropped ones
-	writing sync.Mutex   // one flush at a time, which alone uses what follows
+	writing sync.Mutex   // one flush at a time, which alone uses told
 	told    uint64       // dropped lines that the log has told of
-	written []byte       // the buffer of the flush before, to be filled again
 
-	mu        sync.Mutex
-	waiting   []byte // whole lines
-	scheduled bool   // a flush will write what waits
-	dropped   uint64 // lines
+	mu      sync.Mutex
+	waiting []byte // whole lines; if there are any, a flush is about to write them
+	dropped uint64 // lines
 }
 
 // Write queues a line, or drops it if there is no room. It never waits for the
@@ -46,11 +43,10 @@ func (q *logQueue) Write(line []byte) (int, error) {
 		q.dropped++
 		return len(line), nil
 	}
-	q.waiting = append(q.waiting, line...)
-	if !q.scheduled {
-		q.scheduled = true
+	if len(q.waiting) == 0 {
 		safego.After(gatherLog, nil, "flushing the log", q.flush)
 	}
+	q.waiting = append(q.waiting, line...)
 	return len(line), nil
 }
 
@@ -60,8 +56,8 @@ func (q *logQueue) Dropped() uint64 {
 	return q.dropped
 }
 
-// Close waits until all lines are written, or ctx ends.
-func (q *logQueue) Close(ctx context.Context) {
+// Close waits until all lines are written, or the time is up.
+func (q *logQueue) Close(timeout time.Duration) {
 	done := make(chan struct{})
 	safego.Go(nil, "writing the last log lines", func() {
 		defer close(done)
@@ -69,7 +65,7 @@ func (q *logQueue) Close(ctx context.Context) {
 	})
 	select {
 	case <-done:
-	case <-ctx.Done():
+	case <-time.After(timeout):
 	}
 }
 
@@ -81,22 +77,15 @@ func (q *logQueue) flush() {
 	q.mu.Lock()
 	batch := q.waiting
 	lost := q.dropped - q.told
-	q.waiting = q.written[:0]
-	q.scheduled = false
+	q.waiting = make([]byte, 0, len(batch))
 	q.mu.Unlock()
-	q.written = batch
-	if len(batch) == 0 { // Close was quicker
+	if len(batch) == 0 { // Close was quicker, and out may be another's by now
 		return
 	}
-	err := safego.Try(nil, "writing the log", func() error {
-		_, err := q.out.Write(batch)
-		return err
-	})
-	if err != nil {
-		lines := uint64(bytes.Count(batch, []byte("\n")))
+	if _, err := q.out.Write(batch); err != nil {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		q.dropped += lines
+		q.dropped += uint64(bytes.Count(batch, []byte("\n")))
 	} else if lost > 0 {
 		q.told += lost
 		q.direct.Error("log lines were dropped: the log writer was blocked", "lines", lost)

@@ -25,8 +25,8 @@ const (
 func planCheck(t *testing.T, now time.Time, args ...string) (string, error) {
 	t.Helper()
 	var out strings.Builder
-	in := invocation{args: args, stdout: &out}
-	if err := in.parse(command{name: "plan check", args: "FILE", flags: (*invocation).planCheckFlags}); err != nil {
+	in := invocation{stdout: &out}
+	if err := in.parse(command{name: "plan check", args: 1, flags: []string{"at", "json"}}, args); err != nil {
 		return "", err
 	}
 	err := checkPlanOf(t.Context(), in, &config{}, []string{"v3", "v3legacy", "v1"}, now)
@@ -110,10 +110,10 @@ func TestPlanCheckRefuses(t *testing.T) {
 	bad := tempFile(t, `{"versions":{"v1":{"deprecated":"2026-09-01T00:00:00Z","successor":"/v1/q","docs":"x"}}}`)
 	for args, wants := range map[string][]string{
 		bad:                {bad, "versions.v1.successor", "versions.v1.docs"},
-		bad + " " + bad:    {"usage: gateway plan check FILE"},
+		bad + " " + bad:    {"wrong arguments"},
 		bad + "x":          {"no such file"},
-		bad + " -at noon":  {`"noon" for flag -at`, "usage:"},
-		bad + " -when now": {"-when", "usage:"},
+		bad + " -at noon":  {`"noon" for flag -at`},
+		bad + " -when now": {"-when"},
 	} {
 		out, err := planCheck(t, time.Now(), strings.Fields(args)...)
 		if err == nil || out != "" {

@@ -75,8 +75,10 @@ func TestReload(t *testing.T) {
 	<-asked
 	cancel()
 	close(slow)
-	s.close()
-	log.queue.Close(context.Background())
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+	log.queue.Close(time.Minute)
 	if s.core.Load() == first {
 		t.Error("the reload made nothing, so that nothing was tested")
 	}
@@ -242,7 +244,7 @@ func TestEveryGoroutineSurvives(t *testing.T) {
 	s := &sabotage{left: map[string]int{"looking an issuer fee up": 2}}
 	for _, what := range []string{ // all but the loops around them, in which nothing else happens
 		"testing a chain", "testing an endpoint", "counting connections", "watching the connections", "reloading",
-		"closing what a reload replaced", "writing the log", "the report of a request",
+		"closing what a reload replaced", "the report of a request",
 		"polling the plan", "reading a gate", "collecting metrics", "writing the counts",
 		"looking an integrator up", "looking a swap up",
 	} {

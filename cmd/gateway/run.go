@@ -41,17 +41,14 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	}
 	cfg.settings = settings(env)
 	log := newLogs(cfg, stderr)
-	defer closeWithin(logTimeout, log.queue.Close)() // last, after everything that logs
+	defer log.queue.Close(logTimeout) // last, after everything that logs
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := newService(ctx, cfg, log)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		s.close()
-		err = errors.Join(err, s.lost)
-	}()
+	defer func() { err = errors.Join(err, s.close()) }()
 	defer cancel() // first: also where listening or serving fails
 	safego.Go(s.log, "watching the clients file", func() { s.clients.Run(ctx) })
 	safego.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })

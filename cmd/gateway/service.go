@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
 )
@@ -44,8 +44,6 @@ type service struct {
 	connections *connections
 	background  safego.Group  // what waits for SIGHUP, and closes what a reload has replaced
 	stopped     chan struct{} // closed by close
-	closers     []func()
-	lost        error // counts that could not be written at the end
 }
 
 // newService builds the parts and connects them. close stops them.
@@ -64,7 +62,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	s.tracking.Log = s.log
 	defer func() {
 		if err != nil {
-			s.close()
+			_ = s.close() // the first error matters
 		}
 	}()
 	first, err := s.newCore(ctx, cfg, nil)
@@ -72,14 +70,12 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		return nil, err
 	}
 	s.core.Store(first)
-	s.onClose(func() { s.core.Load().close(nil) })
 	versions := gateway.Names(first.modules)
 
 	s.limiter, err = limit.New(ctx, cfg.Limit, s.log, time.Now)
 	if err != nil {
 		return nil, err
 	}
-	s.onClose(func() { _ = s.limiter.Close() })
 	s.clients, err = caller.NewClients(cfg.Caller.ClientsFile, s.log)
 	if err != nil {
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
@@ -99,14 +95,12 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	}
 	proxies, _ := cfg.Caller.Proxies() // validated
 	s.parts = gateway.Parts{
-		Current:         gateway.Current,
 		RetiredVersions: gateway.RetiredVersions,
 		Lifecycle:       s.lifecycle,
 		Limiter:         s.limiter,
 		Proxies:         proxies,
 		Clients:         s.clients,
-		Names:           s.recorder,
-		Own:             s.recorder,
+		Usage:           s.recorder,
 		Observers:       []event.Observer{figures.Requests(first.modules), s.recorder, log.access},
 		Log:             s.log,
 	}
@@ -150,7 +144,6 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 	if cfg.Usage.DB == "" {
 		s.log.Info("usage: counts are kept in memory, and end with the process; set USAGE_DB to keep them")
 	}
-	s.onClose(closeWithin(countsTimeout, func(ctx context.Context) { s.lost = s.recorder.Close(ctx) }))
 	return nil
 }
 
@@ -158,7 +151,7 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	return metrics.Sources{
 		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
-		Registries: func() []integrator.Health { return s.core.Load().registry.Health() },
+		Registries: func() []rpc.Health { return s.core.Load().registry.Health() },
 		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,
 		Usage:      s.recorder.Stats,
@@ -188,23 +181,22 @@ func (s *service) ready() error {
 	return s.recorder.Unfit()
 }
 
-func (s *service) onClose(f func()) { s.closers = append(s.closers, f) }
-
-// close stops the parts in reverse order. Whoever calls it has ended the context of
-// reloadOnHangup: a reload that is under way may still make parts, which are to be
-// stopped too.
-func (s *service) close() {
+// close stops the parts that were started, and returns an error if counts are lost. Whoever
+// calls it has ended the context of reloadOnHangup: a reload that is under way may still
+// make parts, which are to be stopped too.
+func (s *service) close() (err error) {
 	close(s.stopped)
 	s.background.Wait()
-	for _, f := range slices.Backward(s.closers) {
-		f()
-	}
-}
-
-func closeWithin(d time.Duration, close func(context.Context)) func() {
-	return func() {
-		ctx, cancel := context.WithTimeout(context.Background(), d)
+	if s.recorder != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), countsTimeout)
 		defer cancel()
-		close(ctx)
+		err = s.recorder.Close(ctx)
 	}
+	if s.limiter != nil {
+		_ = s.limiter.Close()
+	}
+	if c := s.core.Load(); c != nil {
+		c.close(nil)
+	}
+	return err
 }

@@ -167,31 +167,28 @@ func newEnvironment(variables []string) environment {
 // misspelled reports every variable whose name is one typo away from a setting. The
 // setting would otherwise silently keep its default.
 func (e environment) misspelled() (problems []error) {
-	var known, ids []string
+	var known []string
 	for _, s := range settings(nil) {
 		known = append(known, s.name)
 		if s.secret {
 			known = append(known, s.name+fileSuffix)
 		}
 	}
-	for _, n := range chain.Networks() {
-		ids = append(ids, n.ID.String())
-	}
-	chains := strings.Join(ids, ", ")
 	for _, name := range slices.Sorted(maps.Keys(e)) {
 		wrong := func(hint string) {
 			problems = append(problems, fmt.Errorf("%s: is not a setting; %s If it is another program's, "+
 				"unset it for this one", asWord(name), hint))
 		}
-		meant := slices.IndexFunc(known, func(setting string) bool { return isTypo(name, setting) })
-		id, numbered := strings.CutPrefix(lettersOf(name), "rpcurl")
-		numbered = numbered && strings.ContainsAny(id, "0123456789")
+		meant := name
+		if i := slices.IndexFunc(known, func(setting string) bool { return isTypo(name, setting) }); i >= 0 {
+			meant = known[i]
+		}
 		switch {
 		case slices.Contains(known, name):
-		case numbered || strings.HasPrefix(name, rpc.VariablePrefix):
-			wrong("endpoints are in " + rpc.VariablePrefix + "<chain>, for the chains " + chains + ".")
-		case meant >= 0:
-			wrong("did you mean " + known[meant] + "?")
+		case strings.HasPrefix(meant, rpc.VariablePrefix): // maybe of another chain
+			wrong("endpoints are in " + rpc.VariablePrefix + "<chain>, and `gateway config` lists the chains.")
+		case meant != name:
+			wrong("did you mean " + meant + "?")
 		}
 	}
 	return problems

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,41 +17,52 @@ import (
 // same, and is ready again once that is undone. It does not start with such a database.
 func TestSchemaOfTheDatabase(t *testing.T) {
 	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}
-	base, admin, stop := start(t, env)
-	setSchema := func(version string) {
-		t.Helper()
-		db, err := sql.Open("sqlite", env["USAGE_DB"])
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		if _, err := db.Exec("update quotegate_meta set value = ? where name = 'schema'", version); err != nil {
-			t.Fatal(err)
-		}
+	cfg, err := readConfig(t.Context(), env)
+	if err != nil {
+		t.Fatal(err)
 	}
+	s, err := newService(t.Context(), cfg, newLogs(cfg, io.Discard))
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := httptest.NewServer(s.admin)
+	defer admin.Close()
 	const later = "USAGE_DB: a later release has written to the database"
-	becomes := func(want int, says string) {
-		t.Helper()
-		eventually(t, says, func() bool {
-			get(t, admin+"/admin/usage") // which writes the counts first
-			status, body := get(t, admin+"/readyz")
-			return status == want && strings.Contains(body, says)
-		})
+	for _, tt := range []struct {
+		schema string
+		status int
+		says   string
+	}{
+		{"1", http.StatusOK, "ready"}, {"2", http.StatusServiceUnavailable, later}, {"1", http.StatusOK, "ready"},
+	} {
+		setSchema(t, env["USAGE_DB"], tt.schema)
+		_ = s.recorder.Flush(t.Context()) // it has noted the error, if there is one
+		w := httptest.NewRecorder()
+		if s.ServeHTTP(w, httptest.NewRequest("GET", quotePath, nil)); w.Code != http.StatusOK {
+			t.Errorf("a quote got %d %s", w.Code, w.Body)
+		}
+		if status, body := get(t, admin.URL+"/readyz"); status != tt.status || !strings.Contains(body, tt.says) {
+			t.Errorf("schema %s: got %d %s", tt.schema, status, body)
+		}
 	}
-	becomes(http.StatusOK, "ready")
-	setSchema("2")
-	if status, body := get(t, base+quotePath); status != http.StatusOK {
-		t.Errorf("a quote got %d %s", status, body)
-	}
-	becomes(http.StatusServiceUnavailable, later)
-	setSchema("1")
-	becomes(http.StatusOK, "ready")
-	if err := stop(); err != nil {
+	if err := s.close(); err != nil {
 		t.Error(err)
 	}
-	setSchema("2")
-	err := run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
+	setSchema(t, env["USAGE_DB"], "2")
+	err = run(t.Context(), env, io.Discard, func(string, string) { t.Error("it started") })
 	wantContains(t, fmt.Sprint(err), later)
+}
+
+func setSchema(t *testing.T, file, version string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if _, err := db.Exec("update quotegate_meta set value = ? where name = 'schema'", version); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // loseCounts has the service give its last counts up soon.

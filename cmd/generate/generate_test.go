@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -48,12 +49,12 @@ func TestGeneratedPartsAreUpToDate(t *testing.T) {
 
 // TestNoGoldenOfAPairIsMissing names the goldens that a new chain or token needs.
 func TestNoGoldenOfAPairIsMissing(t *testing.T) {
-	versions, wanted, err := missingGoldens(root)
+	versions, missing, err := missingGoldens(root)
 	if err != nil || len(versions) == 0 {
 		t.Fatalf("got the versions %q (%v)", versions, err)
 	}
-	for _, m := range wanted {
-		t.Errorf("%s is missing: run make generate", m.path)
+	for path := range missing {
+		t.Errorf("%s is missing: run make generate", path)
 	}
 }
 
@@ -67,7 +68,10 @@ func TestChainsAreNeitherListedNorCountedByHand(t *testing.T) {
 		if table || strings.HasSuffix(f.path, "_test.go") || f.path == "docs/CHANGELOG.md" {
 			continue
 		}
-		for i, line := range strings.Split(f.byHand(), "\n") {
+		byHand := f.replace(func(_ *regexp.Regexp, marked string) string {
+			return strings.Repeat("\n", strings.Count(marked, "\n")) // lines keep their numbers
+		})
+		for i, line := range strings.Split(byHand, "\n") {
 			if list := listOfChains(line); list != "" {
 				t.Errorf("%s:%d lists chains by hand: %s: mark it as a part that is generated", f.path, i+1, list)
 			}
@@ -168,13 +172,8 @@ func TestMissingGoldensAskLikeTheOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := writeRequests(copied); err != nil {
-		t.Fatal(err)
-	}
-	for path, request := range want {
-		got, err := os.ReadFile(path)
-		if err != nil || string(got) != request+"\n\n" {
-			t.Errorf("%s: got %q (%v), want %q", path, got, err, request)
-		}
+	_, missing, err := missingGoldens(copied)
+	if err != nil || !maps.Equal(missing, want) {
+		t.Errorf("got %q (%v), want %q", missing, err, want)
 	}
 }

@@ -1,9 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
@@ -11,56 +11,64 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
-// missing is a golden that a version lacks, and the request that it begins with.
-type missing struct{ path, request string }
-
-// writeRequests begins the goldens that are missing, and tells the versions that have goldens.
-func writeRequests(root string) (versions []string, err error) {
-	versions, wanted, err := missingGoldens(root)
+// writeGoldens begins the goldens that are missing, and has the tests of each version write down what the gateway
+// answers.
+func writeGoldens() error {
+	versions, missing, err := missingGoldens(".")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var problems []error
-	for _, m := range wanted {
-		fmt.Println("writing", m.path)
-		problems = append(problems, os.WriteFile(m.path, []byte(m.request+"\n\n"), 0o644))
+	for path, request := range missing {
+		fmt.Println("writing", path)
+		if err := os.WriteFile(path, []byte(request+"\n\n"), 0o644); err != nil {
+			return err
+		}
 	}
-	return versions, errors.Join(problems...)
+	args := []string{"test", "-vet=off", "-count=1", "-run", "^TestGoldens$"}
+	for _, version := range versions {
+		args = append(args, "./"+version)
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "UPDATE_GOLDEN=1")
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
 }
 
-// missingGoldens looks for a golden of every pair of each version. A missing one has the path and the recipient of that
-// of USDC from chain 1 to the same privacy pool, or to the hub.
-func missingGoldens(root string) (versions []string, wanted []missing, err error) {
+// missingGoldens gives the versions that have goldens and, by its path, the request of each that is not there. Every
+// version has one for each pair that it knows.
+func missingGoldens(root string) (versions []string, missing map[string]string, err error) {
 	judge, err := referee.New(root)
 	if err != nil {
 		return nil, nil, err
 	}
-	examples, err := filepath.Glob(filepath.Join(root, "testdata", "*", exampleTo(hub)))
+	missing = map[string]string{}
+	examples, err := filepath.Glob(filepath.Join(root, "testdata", "*", exampleTo(uint64(chain.Hub))))
 	if err != nil || len(examples) == 0 {
-		return nil, nil, fmt.Errorf("no version has a golden %s (%v)", exampleTo(hub), err)
+		return nil, nil, fmt.Errorf("no version has a golden %s (%v)", exampleTo(uint64(chain.Hub)), err)
 	}
 	for _, example := range examples {
 		folder := filepath.Dir(example)
 		version := filepath.Base(folder)
 		versions = append(versions, version)
-		for _, pair := range judge.Pairs() {
-			path := filepath.Join(folder, goldenOf(pair))
-			if !referee.Knows(version, pair) || exists(path) {
+		for _, p := range judge.Pairs() {
+			name := fmt.Sprintf("pair-%s-%d-to-%s-%d.http", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
+			path := filepath.Join(folder, strings.ToLower(name))
+			if _, err := os.Stat(path); err == nil || !referee.Knows(version, p) {
 				continue
 			}
-			request, err := requestOf(folder, pair)
-			if err != nil {
+			if missing[path], err = requestOf(folder, p); err != nil {
 				return nil, nil, err
 			}
-			wanted = append(wanted, missing{path, request})
 		}
 	}
-	return versions, wanted, nil
+	return versions, missing, nil
 }
 
-// requestOf asks for a quote of a pair, as the goldens in a folder do.
+// requestOf asks for a quote of a pair. Path and recipient are those of the golden of USDC from chain 1 to the same
+// privacy pool, or to the hub.
 func requestOf(folder string, p referee.Pair) (string, error) {
-	like := exampleTo(hub)
+	like := exampleTo(uint64(chain.Hub))
 	if p.Shields() {
 		like = exampleTo(p.Dst)
 	}
@@ -77,15 +85,4 @@ func requestOf(folder string, p referee.Pair) (string, error) {
 		path, p.SrcToken.Symbol, p.DstToken.Symbol, amount, p.Src, p.Dst, recipient), nil
 }
 
-const hub = uint64(chain.Hub)
-
 func exampleTo(dst uint64) string { return fmt.Sprintf("pair-usdc-1-to-usdc-%d.http", dst) }
-
-func goldenOf(p referee.Pair) string {
-	return strings.ToLower(fmt.Sprintf("pair-%s-%d-to-%s-%d.http", p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst))
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}

@@ -46,7 +46,7 @@ func readFiles(root string) ([]file, error) {
 var (
 	lineMarks = regexp.MustCompile(
 		`(?ms)^([ \t]*)(?://|#) generated: ([^\n]+)\n(.*?)^[ \t]*(?://|#) generated end$`)
-	markdownMarks = regexp.MustCompile(`(?s)()<!-- generated: ([^\n]+?) -->(.*?)<!-- generated end -->`)
+	markdownMarks = regexp.MustCompile(`(?s)()<!-- generated: ([^\n]+?) -->\n?(.*?)<!-- generated end -->`)
 )
 
 // replace gives the text with another for each part and its marks.
@@ -61,43 +61,25 @@ func (f file) replace(with func(pattern *regexp.Regexp, marked string) string) s
 	return pattern.ReplaceAllStringFunc(f.text, func(marked string) string { return with(pattern, marked) })
 }
 
-// byHand is the text without what is generated. Lines keep their numbers.
-func (f file) byHand() string {
-	return f.replace(func(_ *regexp.Regexp, marked string) string {
-		return strings.Repeat("\n", strings.Count(marked, "\n"))
-	})
-}
-
-// render is the text with every part as it must be, and the names of the parts that are not yet so.
+// render is the text with every part as it must be, and the names of the parts that are not yet so. A part stays within
+// a line where it is so already, and else has lines of its own.
 func (f file) render() (text string, outdated []string, err error) {
 	text = f.replace(func(pattern *regexp.Regexp, marked string) string {
 		at := pattern.FindStringSubmatchIndex(marked)
 		indentation, name, old := marked[at[2]:at[3]], marked[at[4]:at[5]], marked[at[6]:at[7]]
-		lines, known := parts[name]
+		part, known := parts[name]
 		if !known {
 			err = fmt.Errorf("%s: the part %q is unknown", f.path, name)
 			return marked
 		}
-		rendered := layOut(lines(), indentation, old)
+		rendered := strings.Join(part(), " ")
+		if old == "" || strings.Contains(old, "\n") {
+			rendered = indentation + strings.Join(part(), "\n"+indentation) + "\n"
+		}
 		if rendered != old {
 			outdated = append(outdated, name)
 		}
 		return marked[:at[6]] + rendered + marked[at[7]:]
 	})
 	return text, outdated, err
-}
-
-// layOut puts a part between its marks: within a line where the marks are, else on lines of its own.
-func layOut(lines []string, indentation, old string) string {
-	if !strings.Contains(old, "\n") && old != "" {
-		return strings.Join(lines, " ")
-	}
-	begin := ""
-	if strings.HasPrefix(old, "\n") { // behind a mark of Markdown
-		begin = "\n"
-	}
-	for i, line := range lines {
-		lines[i] = indentation + line + "\n"
-	}
-	return begin + strings.Join(lines, "")
 }

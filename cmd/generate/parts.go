@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -130,36 +129,34 @@ func tokenObject() []string {
 	return append(lines, "};")
 }
 
-// pairsTable puts the pairs that differ only in their chains into one row, if
-// each of its source chains reaches each of its destinations.
+// pairsTable puts the pairs that differ only in their chains into one row, if each of its source chains reaches each of
+// its destinations.
 func pairsTable() []string {
 	type kind struct{ src, dst, route, fee string }
-	var kinds []kind
-	reached := map[kind]map[chain.ID][]chain.ID{} // by source chain
+	type source struct {
+		kind
+		on chain.ID
+	}
+	reached := map[source][]chain.ID{}
 	for _, p := range chain.Pairs() {
-		percent := fee.Protocol(p.Src, p.Dst).AppendPercent(nil)
-		k := kind{p.SrcToken.Symbol, p.DstToken.Symbol, p.Route.String(), string(percent)}
-		if reached[k] == nil {
-			reached[k] = map[chain.ID][]chain.ID{}
-			kinds = append(kinds, k)
-		}
-		reached[k][p.Src] = append(reached[k][p.Src], p.Dst)
+		percent := string(fee.Protocol(p.Src, p.Dst).AppendPercent(nil))
+		from := source{kind{p.SrcToken.Symbol, p.DstToken.Symbol, p.Route.String(), percent}, p.Src}
+		reached[from] = append(reached[from], p.Dst)
 	}
-	lines := []string{"| from | on | to | on | route | fee |", "| --- | --- | --- | --- | --- | --: |"}
-	for _, k := range kinds {
-		sources := map[string][]chain.ID{} // by the destinations they reach
-		for src, dsts := range reached[k] {
-			list := strings.Join(texts(dsts), ", ")
-			sources[list] = append(sources[list], src)
-		}
-		var rows []string
-		for dsts, srcs := range sources {
-			from := strings.Join(texts(srcs), ", ")
-			row := fmt.Sprintf("| %s | %s | %s | %s | %s | %s %% |", k.src, from, k.dst, dsts, k.route, k.fee)
-			rows = append(rows, row)
-		}
-		slices.SortFunc(rows, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), cmp.Compare(a, b)) })
-		lines = append(lines, rows...)
+	type row struct {
+		kind
+		to string
 	}
-	return lines
+	sources := map[row][]chain.ID{}
+	for from, dsts := range reached {
+		r := row{from.kind, strings.Join(texts(dsts), ", ")}
+		sources[r] = append(sources[r], from.on)
+	}
+	var lines []string
+	for r, srcs := range sources {
+		on := strings.Join(texts(srcs), ", ")
+		lines = append(lines, fmt.Sprintf("| %s | %s | %s | %s | %s | %s %% |", r.src, on, r.dst, r.to, r.route, r.fee))
+	}
+	slices.Sort(lines)
+	return append([]string{"| from | on | to | on | route | fee |", "| --- | --- | --- | --- | --- | --: |"}, lines...)
 }

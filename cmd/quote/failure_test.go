@@ -49,7 +49,7 @@ func TestFailures(t *testing.T) {
 	}
 	_, noPair, _ := strings.Cut(string(answer), "\n{")
 	lie := func(answer string) string { return strings.Replace(answer, "123086419", "123086418", 1) }
-	key := strings.Repeat("1", 64)
+	env := map[string]string{"QUOTE_KEY": strings.Repeat("1", 64)}
 	reviewed := strings.NewReplacer(pool.Hex(), "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", `"name": "reference"`, `"name": "mine"`)
 	mine := filepath.Join(t.TempDir(), "mine.json")
 	if err := os.WriteFile(mine, []byte(reviewed.Replace(string(chain.ReferenceFile()))), 0o600); err != nil {
@@ -76,17 +76,17 @@ func TestFailures(t *testing.T) {
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
 			"to: got 0x",
 		}},
-		"usage":             {nobody, with(wish, "-x"), 2, "USAGE", []string{"-x: see quote -help"}},
+		"usage":             {nobody, with(wish, "-x"), 2, "USAGE", []string{"-x: see quote -h"}},
 		"rate limit":        {refuse(t, 429, refusal("RATE_LIMITED")), wish, 3, client.RateLimited, []string{`"retryAfter":17`}},
 		"chain unavailable": {refuse(t, 503, refusal("CHAIN_UNAVAILABLE")), wish, 3, client.ChainUnavailable, nil},
 		"no gateway":        {nobody, wish, 3, client.Unreachable, nil},
 		"no listing":        {nobody, []string{"-pairs"}, 3, client.Unreachable, nil},
-		"no node": {startGateway(t, truth), with(wish, "-execute", "-rpc", nobody, "-key", key), 3, "NODE_UNAVAILABLE",
+		"no node": {startGateway(t, truth), with(wish, "-execute", "-rpc", nobody), 3, "NODE_UNAVAILABLE",
 			[]string{`{"quote":{"to":"0x`, `"transactions":[]`}},
 		"status, no gateway": {nobody, []string{"-status", sentTx, "-from", "1"}, 4, client.Unreachable, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			exit, stdout, stderr := call(t, nil, with(test.args, "-json", "-gateway", test.gateway)...)
+			exit, stdout, stderr := call(t, env, with(test.args, "-json", "-gateway", test.gateway)...)
 			var f struct{ Error, Code string }
 			if err := json.Unmarshal([]byte(stdout), &f); err != nil {
 				t.Fatalf("%v: %s", err, stdout)
@@ -95,7 +95,7 @@ func TestFailures(t *testing.T) {
 				t.Errorf("got exit code %d, %+v and %s, want %d and %s", exit, f, stderr, test.exit, test.code)
 			}
 			contains(t, "the JSON", stdout, test.says...)
-			plain, stdout, _ := call(t, nil, with(test.args, "-gateway", test.gateway)...)
+			plain, stdout, _ := call(t, env, with(test.args, "-gateway", test.gateway)...)
 			if plain != test.exit || strings.Contains(stdout, `"code"`) {
 				t.Errorf("without -json: got exit code %d and %s", plain, stdout)
 			}

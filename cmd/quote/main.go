@@ -10,11 +10,14 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
@@ -30,14 +33,18 @@ func main() {
 // command is the whole program; getenv gives it its secrets.
 func command(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
 	o := &options{stdout: plain{stdout}, stderr: plain{stderr}}
-	switch {
-	case cli.WantsHelp(args) || slices.Equal(args, []string{"help"}):
-		o.printHelp()
+	switch strings.Join(args, " ") {
+	case "help":
+		args = []string{"-help"}
+	case "version", "-version", "--version":
+		fmt.Fprintln(stdout, cli.Version("quote"))
 		return 0
-	case slices.Equal(args, []string{"version"}):
-		args = []string{"-version"}
 	}
-	if err := o.parse(args, getenv); err != nil {
+	err := o.parse(args, getenv)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
+	}
+	if err != nil {
 		o.json = slices.Contains(args, "-json") || slices.Contains(args, "--json") // it may stand after the mistake
 		return o.finish(nil, coded{err, usageCode, exitUsage})
 	}
@@ -47,9 +54,6 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 // run does what was asked for, and gives what to print as JSON, also after an error.
 func (o *options) run(ctx context.Context) (any, error) {
 	switch {
-	case o.version:
-		_, err := fmt.Fprintln(o.stdout, cli.Version("quote"))
-		return nil, err
 	case o.status != "":
 		return o.tellStatus(ctx)
 	case o.pairs:

@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"strings"
 	"text/tabwriter"
+	"text/template"
 	"unicode"
 	"unicode/utf16"
 
@@ -45,104 +47,23 @@ func (o *options) sayIndented(what string) { o.say("  %s", what) }
 // name is what people and machines call a chain.
 func name(id chain.ID) string { return fmt.Sprintf("%s (%s)", id.Name(), id) }
 
-// show prints a quote for a person.
-func (o *options) show(q *swap.Checked) {
-	s := q.Swap
-	fmt.Fprintf(o.stdout, "%s on %s to %s on %s\n\n",
-		swap.Money(s.Amount, s.SrcToken), name(s.Src), s.DstToken.Symbol, name(s.Dst))
-	showAmounts(o.stdout, q)
-	fmt.Fprintln(o.stdout)
-	showCalls(o.stdout, q)
-	fmt.Fprintf(o.stdout, "\nChecked: the contract is that of deployment %q; calldata, approval, value, limits, "+
-		"fees and amounts are as worked out here.\n", o.deployment.Name)
-	if s.Dst.Private() && !q.OwnNote {
-		fmt.Fprintln(o.stdout, "Opened with the viewing key: the note. The recipient can spend it.")
-	}
-	showUnchecked(o.stdout, q)
-	if s.Sender != (common.Address{}) {
-		showSimulation(o.stdout, s, q.Quote.Details)
-	}
-	if s.Src.Private() {
-		fmt.Fprintln(o.stdout, "\nA RAILGUN wallet must wrap this in its private transaction. "+
-			"Sent from a public account, it is an ordinary swap at another fee and without privacy:")
-		for _, call := range q.Wrap {
-			fmt.Fprintf(o.stdout, "  to     %s\n  data   0x%x\n  value  %s\n", call.To, call.Data, call.Value)
-		}
-	}
-}
+//go:embed quote.txt
+var quoteText string
 
-// showLine prints a line with a word in front.
-func showLine(w io.Writer, what, format string, args ...any) {
-	fmt.Fprintf(w, "  %-15s %s\n", what, fmt.Sprintf(format, args...))
-}
+// quoteTemplate prints a quote for a person.
+var quoteTemplate = template.Must(template.New("quote").Funcs(template.FuncMap{
+	"money":        swap.Money,
+	"coins":        swap.FormatCoins,
+	"name":         name,
+	"given":        func(address common.Address) bool { return address != common.Address{} },
+	"shieldNotice": func() string { return swap.ShieldNotice },
+}).Parse(quoteText))
 
-// showAmounts says what arrives, and who takes what.
-func showAmounts(w io.Writer, q *swap.Checked) {
-	s := q.Swap
-	if s.Src.Private() {
-		unshield := q.Quote.Details.Arrival.UnshieldAmount.Int()
-		showLine(w, "unshield", "%s, of which RAILGUN's fee leaves %s to swap",
-			swap.Money(unshield, s.SrcToken), swap.Money(s.Amount, s.SrcToken))
-	}
-	if s.Dst.Private() {
-		showLine(w, "arrives", "%s in the pool, which is %s less RAILGUN's fee, for %s",
-			swap.Money(q.Arrives, s.DstToken), swap.Money(q.Dest, s.DstToken), s.Recipient)
-		showLine(w, "", swap.ShieldNotice)
-	} else {
-		showLine(w, "arrives", "%s, for %s", swap.Money(q.Arrives, s.DstToken), s.Recipient)
-	}
-	showLine(w, "protocol fee", "%s", swap.Money(q.Protocol, s.DstToken))
-	if s.Integrator != (common.Address{}) {
-		showLine(w, "integrator fee", "%s, for %s", swap.Money(q.Integrator, s.DstToken), s.Integrator)
-	}
-	if q.MaxFee != nil {
-		showLine(w, "issuer's fee", "up to %s, which the service pays", swap.Money(q.MaxFee, s.SrcToken))
-	}
-}
-
-// showCalls says what is to be signed.
-func showCalls(w io.Writer, q *swap.Checked) {
-	s := q.Swap
-	if q.Approval != nil {
-		showLine(w, "approve", "%s for %s, unless it is allowed already", swap.Money(s.Amount, s.SrcToken), q.Main.To)
-	}
-	what := "a pool's swap"
-	if s.Route == chain.CCTPInbound {
-		what = "the issuer's burn"
-	}
-	value := "no value"
-	if q.Main.Value.Sign() > 0 {
-		value = swap.Money(q.Main.Value, s.SrcToken)
-	}
-	showLine(w, "send", "%s, %d bytes, to %s with %s", what, len(q.Main.Data), q.Main.To, value)
-}
-
-func showUnchecked(w io.Writer, q *swap.Checked) {
-	for _, what := range q.Unchecked {
-		fmt.Fprintf(w, "Not checked: %s.\n", what)
-	}
-}
-
-// showSimulation prints what the gateway says that the transactions would do.
-func showSimulation(w io.Writer, s swap.Swap, d *client.Details) {
-	if d.Simulation == nil {
-		fmt.Fprintf(w, "\nNot simulated: %s.\n", d.SimulationReason)
-		return
-	}
-	fmt.Fprintf(w, "\nThe gateway has tried the transactions of %s on the state of block %d:\n",
-		s.Sender, d.Simulation.BlockNumber)
-	for i, call := range d.Simulation.Calls {
-		result := call.Status
-		if call.Error != "" {
-			result += ": " + call.Error
-		}
-		fmt.Fprintf(w, "  %d. %s, %d gas\n", i+1, result, call.GasUsed)
-	}
-	has, needs := d.Simulation.Native.Actual.Int(), d.Simulation.Native.Needed.Int()
-	if has != nil && needs != nil {
-		fmt.Fprintf(w, "  Value and gas: %s; the account has %s.\n",
-			swap.FormatCoins(needs, s.Src), swap.FormatCoins(has, s.Src))
-	}
+func (o *options) show(q *swap.Checked) error {
+	return quoteTemplate.Execute(o.stdout, struct {
+		*swap.Checked
+		Deployment string
+	}{q, o.deployment.Name})
 }
 
 // showStatus prints what a gateway says of a transaction.
@@ -155,12 +76,9 @@ func showStatus(w io.Writer, s *client.Status) {
 	if s.Swap == nil {
 		return
 	}
-	dst, err := chain.ParseID(s.Swap.DstChain)
-	if err != nil {
-		return
-	}
+	dst, _ := chain.ParseID(s.Swap.DstChain)
 	token, err := chain.FindToken(dst, s.Swap.DstToken)
-	if err != nil {
+	if err != nil { // no such chain, or no such token
 		return
 	}
 	what := token.Symbol

@@ -20,17 +20,6 @@ import (
 	"github.com/quotegate/quotegate/v3/client/send"
 )
 
-// errPrivate is about a swap that only a RAILGUN wallet can send.
-var errPrivate = errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; " +
-	"give the bytes to a RAILGUN wallet")
-
-// errNote is about an answer that somebody may sign elsewhere.
-var errNote = coded{
-	errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
-		"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own"),
-	noteCode, exitRefused,
-}
-
 // quote asks, checks, prints and, if it should, executes.
 func (o *options) quote(ctx context.Context) (any, error) {
 	q, err := swap.Ask(ctx, o.gateway, o.swap, o.viewingKey)
@@ -38,18 +27,23 @@ func (o *options) quote(ctx context.Context) (any, error) {
 		return nil, err
 	}
 	if o.json {
-		showUnchecked(o.stderr, q)
-	} else {
-		o.show(q)
+		for _, what := range q.Unchecked {
+			o.say("Not checked: %s.", what)
+		}
+	} else if err := o.show(q); err != nil {
+		return nil, err
 	}
 	r := &result{Quote: q.Quote}
 	switch {
 	case o.execute && o.swap.Src.Private():
-		return r, errPrivate
+		return r, errors.New("not sent: -execute signs for a public account, and this swap starts in a privacy pool; " +
+			"give the bytes to a RAILGUN wallet")
 	case o.execute:
 		return r, o.sendAndFollow(ctx, q, r)
-	case q.OwnNote:
-		return r, errNote
+	case q.OwnNote: // somebody may sign the answer elsewhere
+		err := errors.New("the note in the answer is not checked, so do not sign the answer as it is: " +
+			"set QUOTE_VIEWING_KEY to have it opened, or use -execute, which signs a note of its own")
+		return r, coded{err, noteCode, exitRefused}
 	}
 	return q.Quote, nil
 }

@@ -69,7 +69,7 @@ type handler struct {
 	descriptions map[string]string // what is at each path
 	token        [sha256.Size]byte
 	wrongTokens  *limit.Door
-	refusals     limit.LogSampler // of the log
+	refusals     *limit.LogSampler // of the log
 }
 
 const (
@@ -83,6 +83,7 @@ func Handler(o Options) http.Handler {
 	h := &handler{
 		Options: o, mux: http.NewServeMux(), descriptions: map[string]string{},
 		token: sha256.Sum256([]byte(o.Token)), wrongTokens: limit.NewDoor(wrongPerMinute, wrongSources),
+		refusals: limit.NewLogSampler(),
 	}
 	h.get("/", "this list; for browsers, a page", h.root)
 	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)

@@ -67,7 +67,7 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 		}
 		written := caller.Client{Contact: "ops@" + name[:1] + ".example", Notes: "Told on 3 January."}
 		if name == "Marked" {
-			written.Moved = &caller.Mark{On: 20_828, Why: "they wrote so"} // 10 January 2027
+			written.Moved = &caller.Mark{On: "2027-01-10", Why: "they wrote so"}
 		}
 		return written, true
 	}

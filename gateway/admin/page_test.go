@@ -296,7 +296,7 @@ func TestOverviewOfARetirement(t *testing.T) {
 // What the operator wrote down is on the client's page and in the table.
 func TestMovedInWords(t *testing.T) {
 	f := facts(t)
-	mark := &caller.Mark{On: 20_828, Why: "they wrote so"}
+	mark := &caller.Mark{On: "2027-01-10", Why: "they wrote so"}
 	f.Report.Clients = []evidence.Client{
 		{Version: "v1", Client: "client Marked", Contact: evidence.Contact{Marked: mark, Notified: today}},
 		{Version: "v1", Client: "integrator 0x07"},

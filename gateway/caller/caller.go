@@ -17,8 +17,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -90,14 +90,11 @@ func (c Caller) Identity() Identity {
 			return Identity{kind, text}
 		}
 	}
-	var buf [maxProduct + 64]byte
-	text := append(append(buf[:0], cmp.Or(c.Agent, "-")...), ' ')
-	if network := c.Network(); network.IsValid() { // a client is likely to stay in one
-		text = network.AppendTo(text)
-	} else {
-		text = append(text, '-')
+	network := "-"
+	if n := c.Network(); n.IsValid() { // a client is likely to stay in one
+		network = n.String()
 	}
-	return Identity{Agent, string(text)}
+	return Identity{Agent, cmp.Or(c.Agent, "-") + " " + network}
 }
 
 // Network is the IPv4 /24 or IPv6 /48 that the caller is in; the zero Prefix if it has no
@@ -122,7 +119,8 @@ func (id Identity) Position(salt string) float64 {
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }
 
-const maxProduct = 32
+// origins are lower-case scheme://host[:port] with a name or an IPv6 address as the host.
+var origins = regexp.MustCompile(`^[a-z0-9+.-]+://([a-z0-9._-]+|\[[0-9a-f:.]+\])(:[1-9][0-9]{0,4})?$`)
 
 // canonicalOrigin returns scheme://host[:port] in lower case, without the default
 // port, and "" for text without a valid host, such as "null" or "file://".
@@ -130,44 +128,19 @@ func canonicalOrigin(text string) string {
 	if len(text) > MaxText {
 		return ""
 	}
-	scheme, host, ok := strings.Cut(strings.ToLower(text), "://")
-	if !ok || scheme == "" || !only(scheme, "+-.") {
+	text = strings.ToLower(text)
+	switch {
+	case !origins.MatchString(text):
 		return ""
+	case strings.HasPrefix(text, "https:"):
+		return strings.TrimSuffix(text, ":443")
+	case strings.HasPrefix(text, "http:"):
+		return strings.TrimSuffix(text, ":80")
 	}
-	port := ""
-	if colon := strings.LastIndexByte(host, ':'); colon > strings.LastIndexByte(host, ']') {
-		host, port = host[:colon], host[colon:]
-		if n, err := strconv.ParseUint(port[1:], 10, 16); err != nil || n == 0 || port[1] == '0' {
-			return ""
-		}
-	}
-	if scheme == "https" && port == ":443" || scheme == "http" && port == ":80" {
-		port = ""
-	}
-	if !isHost(host) {
-		return ""
-	}
-	return scheme + "://" + host + port
+	return text
 }
 
-func isHost(host string) bool {
-	if inner, ok := strings.CutPrefix(host, "["); ok {
-		addr, err := netip.ParseAddr(strings.TrimSuffix(inner, "]"))
-		return err == nil && addr.Is6() && addr.Zone() == "" && strings.HasSuffix(inner, "]")
-	}
-	return host != "" && only(host, "-._")
-}
-
-// only reports whether text is lower-case letters, digits and the extra bytes.
-func only(text, extra string) bool {
-	for i := range len(text) {
-		c := text[i]
-		if (c < 'a' || c > 'z') && (c < '0' || c > '9') && strings.IndexByte(extra, c) < 0 {
-			return false
-		}
-	}
-	return true
-}
+const maxProduct = 32
 
 // product is the first product of a User-Agent, in lower case.
 func product(agent string) string {
@@ -236,10 +209,7 @@ func parseProxy(s string) (netip.Prefix, error) {
 // that is the client. If X-Forwarded-For ends or cannot be read before, the last
 // hop so far is the client.
 func (p Proxies) Address(r *http.Request) netip.Addr {
-	hop, ok := parseHop(r.RemoteAddr)
-	if !ok {
-		return netip.Addr{}
-	}
+	hop := parseHop(r.RemoteAddr) // the zero Addr is no trusted proxy
 	rest := strings.Join(r.Header["X-Forwarded-For"], ",")
 	for rest != "" && p.trust(hop) {
 		cut := strings.LastIndexByte(rest, ',')
@@ -248,8 +218,8 @@ func (p Proxies) Address(r *http.Request) netip.Addr {
 		if text == "" {
 			continue
 		}
-		before, ok := parseHop(text)
-		if !ok {
+		before := parseHop(text)
+		if !before.IsValid() {
 			return hop
 		}
 		hop = before
@@ -262,13 +232,11 @@ func (p Proxies) trust(hop netip.Addr) bool {
 }
 
 // parseHop reads an address with or without a port. Peers have a port, and some
-// load balancers write one.
-func parseHop(s string) (netip.Addr, bool) {
-	if strings.HasPrefix(s, "[") || strings.Count(s, ":") == 1 {
-		if ap, err := netip.ParseAddrPort(s); err == nil {
-			return ap.Addr().Unmap().WithZone(""), true
-		}
+// load balancers write one. It is the zero Addr if the text is none.
+func parseHop(s string) netip.Addr {
+	if ap, err := netip.ParseAddrPort(s); err == nil {
+		return ap.Addr().Unmap().WithZone("")
 	}
-	ip, err := netip.ParseAddr(strings.TrimSuffix(strings.TrimPrefix(s, "["), "]"))
-	return ip.Unmap().WithZone(""), err == nil
+	ip, _ := netip.ParseAddr(strings.Trim(s, "[]"))
+	return ip.Unmap().WithZone("")
 }

@@ -46,7 +46,7 @@ func TestOrigin(t *testing.T) {
 		"https://app.example/path":              "",
 		"https://user@app.example":              "",
 		"https://app.example:0":                 "",
-		"https://app.example:99999":             "",
+		"https://app.example:999999":            "",
 		"https://app.example:443:443":           "",
 		"https://[::1":                          "",
 		"https://a b":                           "",

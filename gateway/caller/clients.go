@@ -1,7 +1,6 @@
 package caller
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -30,7 +29,7 @@ type Client struct {
 	Match     []Pattern `json:"match"` // any of these is the client
 	Keys      []KeyHash `json:"keys"`
 	PerMinute *int      `json:"perMinute"` // see Limit
-	Notified  Date      `json:"notified"`  // when it was told to move; zero: it was not
+	Notified  Date      `json:"notified"`  // when it was told to move; empty: it was not
 	Moved     *Mark     `json:"moved"`     // what the operator knows better than the counts; nil: nothing
 }
 
@@ -50,45 +49,36 @@ type Mark struct {
 	Why string `json:"why"`
 }
 
-// Date is a day in UTC, counted from 1970; 0 is none. Operators write it as 2027-01-05.
-type Date int32
+// Date is a day in UTC, such as 2027-01-05. It is empty for none.
+type Date string
 
 // UnmarshalText reads a day. Its error does not repeat the text, which may be a key.
 func (d *Date) UnmarshalText(text []byte) error {
-	at, err := time.Parse(time.DateOnly, string(text))
-	if err != nil || at.Unix() <= 0 {
+	if _, err := time.Parse(time.DateOnly, string(text)); err != nil {
 		return errors.New("not a day; write it like 2027-01-05")
 	}
-	*d = Date(at.Unix() / daySeconds)
+	*d = Date(text)
 	return nil
 }
 
-const daySeconds = 24 * 60 * 60
-
 // Time is the begin of the day, and the zero time for none.
 func (d Date) Time() time.Time {
-	if d == 0 {
-		return time.Time{}
-	}
-	return time.Unix(int64(d)*daySeconds, 0).UTC()
+	at, _ := time.Parse(time.DateOnly, string(d)) // fails only for none
+	return at
 }
-
-func (d Date) String() string { return d.Time().Format(time.DateOnly) }
-
-func (d Date) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
 // Sentence says when and why. It is empty without a mark.
 func (m *Mark) Sentence() string {
 	if m == nil {
 		return ""
 	}
-	return m.On.String() + ": " + m.Why
+	return string(m.On) + ": " + m.Why
 }
 
 // Holds reports whether the client has not called with its key since the day of the mark
 // was over. No mark does not hold.
 func (m *Mark) Holds(lastProven time.Time) bool {
-	return m != nil && lastProven.Before((m.On + 1).Time())
+	return m != nil && lastProven.Before(m.On.Time().AddDate(0, 0, 1))
 }
 
 const (
@@ -154,7 +144,7 @@ func (c *Clients) Recognise(who *Caller, h http.Header) bool {
 		hash := hashOf(sent[0])
 		if known := s.keys[hash]; known != nil {
 			who.Known = known
-			who.Key = hash.id()
+			who.Key = KeyID(binary.BigEndian.Uint64(hash[:]))
 			return true
 		}
 	}
@@ -169,27 +159,18 @@ func (c *Clients) set() *clientSet {
 	return c.current.Load()
 }
 
-func (c *Clients) Find(name string) (Client, bool) { return found(c.set().names[name]) }
+func (c *Clients) Find(name string) (Client, bool) { return c.find(Pattern{kind: Known, text: name}) }
 
 // FindRecorded finds the client that a recorded name stands for: its own name, or one
 // that a call had before the operator wrote down how to recognise the client. Networks
 // are not recorded, so a match by network finds nothing.
-func (c *Clients) FindRecorded(name string) (Client, bool) {
-	kind, text, _ := strings.Cut(name, " ")
-	switch Kind(kind) {
-	case Known:
-		return c.Find(text)
-	case Agent:
-		text, _, _ = strings.Cut(text, " ")
-	}
-	return found(c.set().patterns[Pattern{kind: Kind(kind), text: text}])
-}
+func (c *Clients) FindRecorded(name string) (Client, bool) { return c.find(recorded(name)) }
 
-func found(c *Client) (Client, bool) {
-	if c == nil {
-		return Client{}, false
+func (c *Clients) find(mark Pattern) (Client, bool) {
+	if known := c.set().patterns[mark]; known != nil {
+		return *known, true
 	}
-	return *c, true
+	return Client{}, false
 }
 
 func (c *Clients) All() []Client { return c.set().all }
@@ -198,17 +179,13 @@ func (c *Clients) All() []Client { return c.set().all }
 // about the same time however many clients there are.
 type clientSet struct {
 	all      []Client // in the order of the file
-	names    map[string]*Client
 	keys     map[KeyHash]*Client
-	patterns map[Pattern]*Client
-	bits     []int // the lengths of the networks, longest first
+	patterns map[Pattern]*Client // also by name
+	bits     []int               // the lengths of the networks, longest first
 }
 
 // match finds a client by what anyone can claim.
 func (s *clientSet) match(c *Caller) *Client {
-	if len(s.patterns) == 0 {
-		return nil
-	}
 	for _, kind := range [...]Kind{Integrator, Origin} {
 		if known := s.patterns[Pattern{kind: kind, text: c.mark(kind)}]; known != nil {
 			return known
@@ -233,9 +210,7 @@ func parseClients(data []byte) (*clientSet, error) {
 	if file.Clients == nil && problems.Err() == nil {
 		problems.Add("clients", `missing; write {"clients": []} if you know none`)
 	}
-	s := &clientSet{
-		all: file.Clients, names: map[string]*Client{}, keys: map[KeyHash]*Client{}, patterns: map[Pattern]*Client{},
-	}
+	s := &clientSet{all: file.Clients, keys: map[KeyHash]*Client{}, patterns: map[Pattern]*Client{}}
 	for i := range s.all {
 		s.add(&s.all[i], fmt.Sprintf("clients[%d]", i), problems)
 	}
@@ -250,12 +225,14 @@ func (s *clientSet) add(c *Client, at string, problems *jsonfile.Problems) {
 			problems.Add(at+field, "%w", err)
 		}
 	}
+	name := Pattern{kind: Known, text: c.Name}
 	check(".name", CheckName(c.Name))
-	check(".name", checkFree(s.names[c.Name]))
+	check(".name", checkFree(s.patterns[name]))
+	s.patterns[name] = c
 	check(".contact", checkText(c.Contact, maxContact))
 	check(".notes", checkText(c.Notes, maxNotes))
 	if m := c.Moved; m != nil {
-		if m.On == 0 {
+		if m.On == "" {
 			problems.Add(at+".moved.on", "missing; write the day like 2027-01-05")
 		}
 		if m.Why == "" {
@@ -266,7 +243,6 @@ func (s *clientSet) add(c *Client, at string, problems *jsonfile.Problems) {
 	if n := c.PerMinute; n != nil && (*n < 1 || *n > MaxPerMinute) {
 		problems.Add(at+".perMinute", "%d is not a number of requests a minute from 1 to %d", *n, MaxPerMinute)
 	}
-	s.names[c.Name] = c
 	for i, p := range c.Match {
 		field := fmt.Sprintf(".match[%d]", i)
 		check(field, checkMatch(p))
@@ -353,15 +329,8 @@ type KeyHash [sha256.Size]byte
 
 func hashOf(key string) KeyHash { return sha256.Sum256([]byte(key)) }
 
-// KeyID tells the keys of a file apart: 52 bits of the hash, and one that is always
-// set. Zero means no key.
+// KeyID tells the keys of a file apart: the beginning of the hash. Zero means no key.
 type KeyID uint64
-
-const keyIDBits = 52
-
-func (h *KeyHash) id() KeyID {
-	return 1<<keyIDBits | KeyID(binary.BigEndian.Uint64(h[:])>>(64-keyIDBits))
-}
 
 // UnmarshalText reads a hash. Its errors never repeat the text, which may be a key.
 func (h *KeyHash) UnmarshalText(text []byte) error {
@@ -370,15 +339,14 @@ func (h *KeyHash) UnmarshalText(text []byte) error {
 			"this is a key, which must not be in a file: make a new one with `gateway key new` and write its " +
 				"sha256: line here")
 	}
-	digits, ok := bytes.CutPrefix(text, []byte(hashPrefix))
-	if ok && hex.DecodedLen(len(digits)) == len(h) {
-		if _, err := hex.Decode(h[:], digits); err == nil {
-			return nil
-		}
+	digits, ok := strings.CutPrefix(string(text), hashPrefix)
+	sum, err := hex.DecodeString(digits)
+	if !ok || err != nil || len(sum) != len(h) {
+		return errors.New(
+			"not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
 	}
-	*h = KeyHash{}
-	return errors.New(
-		"not the hash of a key: write sha256: and 64 hexadecimal digits, as `gateway key new` prints them")
+	copy(h[:], sum)
+	return nil
 }
 
 // isKey reports whether a text looks like a key, which is then shown to nobody.

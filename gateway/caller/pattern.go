@@ -21,55 +21,31 @@ type Pattern struct {
 
 // ParsePattern reads a pattern. The error says how to write one.
 func ParsePattern(text string) (Pattern, error) {
-	if isKey(text) {
+	kind, rest, _ := strings.Cut(text, ":")
+	if isKey(text) || isKey(rest) {
 		return Pattern{}, errors.New(
 			"this is a key, which must not be in a file; the hashes of keys belong under keys in CLIENTS_FILE")
 	}
-	kind, rest, _ := strings.Cut(text, ":")
-	switch Kind(kind) {
-	case Origin:
-		origin := canonicalOrigin(rest)
-		if origin == "" {
-			return Pattern{}, fmt.Errorf(
-				"%s is not a web origin: write origin:https://partner.example, without a path", quoted(text))
-		}
+	origin := canonicalOrigin(rest)
+	agent := product(rest)
+	id, notID := integrator.ParseID(text)
+	network, notNetwork := netip.ParsePrefix(text)
+	switch {
+	case Kind(kind) == Origin && origin != "":
 		return Pattern{kind: Origin, text: origin}, nil
-	case Agent:
-		agent := strings.ToLower(rest)
-		if agent == "" || product(agent) != agent {
-			return Pattern{}, fmt.Errorf(
-				"%s is not a kind of software: write the beginning of its User-Agent up to the version, like "+
-					"agent:okhttp, at most %d characters", quoted(text), maxProduct)
-		}
+	case Kind(kind) == Agent && agent != "" && agent == strings.ToLower(rest):
 		return Pattern{kind: Agent, text: agent}, nil
-	case Known:
-		if err := CheckName(rest); err != nil {
-			return Pattern{}, fmt.Errorf("the name of the client: %w", err)
-		}
+	case Kind(kind) == Known && CheckName(rest) == nil:
 		return Pattern{kind: Known, text: rest}, nil
-	}
-	if strings.HasPrefix(text, "0x") {
-		id, err := integrator.ParseID(text)
-		if err != nil {
-			return Pattern{}, fmt.Errorf(
-				"%s is not an integrator ID: write a wallet address (0x and 40 hexadecimal digits, in one case "+
-					"or with a valid checksum) or its 32-byte form", quoted(text))
-		}
+	case notID == nil:
 		return Pattern{kind: Integrator, text: id.String()}, nil
+	case notNetwork == nil && network == network.Masked() && !network.Addr().Is4In6():
+		return Pattern{network: network}, nil
 	}
-	network, err := netip.ParsePrefix(text)
-	if err != nil {
-		return Pattern{}, fmt.Errorf(
-			"%s is none of: an integrator ID (0x…), a network (203.0.113.0/24), a web origin "+
-				"(origin:https://partner.example), a kind of software (agent:okhttp), a known client (client:NAME)",
-			quoted(text))
-	}
-	if network.Addr().Is4In6() || network != network.Masked() {
-		return Pattern{}, fmt.Errorf(
-			"%s is not a network: write IPv4 as IPv4, and no bits beyond the prefix, as in 203.0.113.0/24",
-			quoted(text))
-	}
-	return Pattern{network: network}, nil
+	return Pattern{}, fmt.Errorf(
+		"%s is none of: an integrator ID (a wallet address with a valid checksum, or its 32-byte form), "+
+			"a network (203.0.113.0/24, no bits beyond the prefix), a web origin (origin:https://partner.example, "+
+			"no path), a kind of software (agent:okhttp, no version), a known client (client:NAME)", quoted(text))
 }
 
 // Matches reports whether the pattern matches the caller. The caller's identity
@@ -84,19 +60,25 @@ func (p Pattern) Matches(c Caller) bool {
 // kinds begin with the least specific one.
 var kinds = []Kind{Agent, Origin, Integrator, Known}
 
-// MatchesRecorded reports whether the pattern matches a client that was recorded
-// under a name, which is the text of its identity. A name says who a client is by
-// its most specific mark, and nothing about the others. Where it does not tell, the
-// answer is otherwise.
-func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
+// recorded is the mark in a name that a client was recorded under, which is the text of its
+// identity.
+func recorded(name string) Pattern {
 	kind, text, _ := strings.Cut(name, " ")
-	switch {
-	case p.IsNetwork() || slices.Index(kinds, Kind(kind)) > slices.Index(kinds, p.kind):
-		return otherwise
-	case p.kind == Agent:
-		return strings.HasPrefix(text, p.text+" ")
+	if Kind(kind) == Agent {
+		text, _, _ = strings.Cut(text, " ") // a network follows
 	}
-	return name == Identity{p.kind, p.text}.String()
+	return Pattern{kind: Kind(kind), text: text}
+}
+
+// MatchesRecorded reports whether the pattern matches a client that was recorded
+// under a name. A name says who a client is by its most specific mark, and nothing about
+// the others. Where it does not tell, the answer is otherwise.
+func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
+	mark := recorded(name)
+	if p.IsNetwork() || slices.Index(kinds, mark.kind) > slices.Index(kinds, p.kind) {
+		return otherwise
+	}
+	return p == mark
 }
 
 // IsNetwork reports whether the pattern matches by address. Then it says nothing
@@ -132,12 +114,8 @@ func (p *Pattern) UnmarshalText(text []byte) (err error) {
 
 // quoted repeats what an operator wrote, unless it is a key.
 func quoted(text string) string {
-	const most = 80
-	switch {
-	case isKey(text):
+	if isKey(text) {
 		return "(a key)"
-	case len(text) > most:
-		return fmt.Sprintf("%q…", text[:most])
 	}
-	return fmt.Sprintf("%q", text)
+	return fmt.Sprintf("%.80q", text)
 }

@@ -104,7 +104,7 @@ func (r *Reader) decider(gate lifecycle.Gate, first int64, e *lifecycle.Evidence
 		}
 		if c.Marked != nil {
 			e.Marked++
-			u.ignored = int64(c.Marked.On)
+			u.ignored = c.Marked.On.Time().Unix() / day
 			verified = false
 		}
 		if gate.Count == lifecycle.CountProven {

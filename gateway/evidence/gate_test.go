@@ -141,7 +141,7 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 func TestWaitingClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
-		mark := &caller.Mark{On: caller.Date(recorded.Noon.Unix()/store.Day - 1), Why: "they wrote so"}
+		mark := &caller.Mark{On: caller.Date(recorded.Noon.AddDate(0, 0, -1).Format(time.DateOnly)), Why: "they wrote so"}
 		r.Known = func(name string) (caller.Client, bool) {
 			if name != "client Marked" && name != "client Back" {
 				return caller.Client{}, false

@@ -144,7 +144,7 @@ func TestErrorsAreNotUse(t *testing.T) {
 func TestMarkedClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
-		harbour := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Unix() / store.Day), Why: "they wrote so"}}
+		harbour := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Format(time.DateOnly)), Why: "they wrote so"}}
 		r.Known = func(name string) (caller.Client, bool) {
 			if name == "client Harbour" {
 				return harbour, true

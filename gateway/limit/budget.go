@@ -9,7 +9,7 @@ import (
 
 const (
 	// maxSources is how many sources a minute are counted exactly.
-	maxSources = 65_536
+	maxSources = 131_072
 	// sweepEvery is how often sources without a request in the last minute are dropped.
 	sweepEvery = window / 4
 )
@@ -42,7 +42,7 @@ type decision struct {
 	allowed bool
 	used    int           // requests counted before this one
 	wait    time.Duration // until the oldest counted request leaves the minute; if refused, until one may pass
-	at      time.Duration // when memory counted it
+	at      time.Duration // when memory decided it
 }
 
 // allow counts a request, or refuses it. It reads the clock when it has the lock: a
@@ -51,14 +51,17 @@ func (b *budget) allow(from id, limit int) decision {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now().Sub(b.start)
-	b.sweep(now)
-	known, isKnown := b.sources[from]
-	accepted := known.since(now - window)
+	if now-b.swept >= sweepEvery {
+		b.swept = now
+		maps.DeleteFunc(b.sources, func(_ id, t times) bool { return !t.any(now) })
+	}
+	accepted, known := b.sources[from]
+	accepted = slices.DeleteFunc(accepted, func(at time.Duration) bool { return now-at >= window })
 	d := decide(accepted, limit, now)
 	if d.allowed {
 		accepted = append(accepted, now)
 	}
-	if !isKnown && len(b.sources) >= b.max && from.kind != apiKey {
+	if !known && len(b.sources) >= b.max && from.key == 0 {
 		b.forgetAny(now)
 	}
 	b.sources[from] = accepted
@@ -69,15 +72,11 @@ func (b *budget) allow(from id, limit int) decision {
 // the minute.
 func decide(accepted times, limit int, now time.Duration) decision {
 	used := len(accepted)
-	if used < limit {
-		oldest := now
-		if used > 0 {
-			oldest = accepted[0]
-		}
-		return decision{allowed: true, used: used, wait: oldest + window - now, at: now}
+	if used == 0 {
+		return decision{allowed: true, wait: window, at: now}
 	}
-	leaves := accepted[used-limit] // has to leave the minute first; not the oldest if the limit was lowered
-	return decision{used: used, wait: leaves + window - now}
+	leaves := accepted[max(used-limit, 0)] // not the oldest if the limit was lowered
+	return decision{allowed: used < limit, used: used, wait: leaves + window - now, at: now}
 }
 
 // giveBack undoes the take of a request that was counted at that time.
@@ -90,34 +89,16 @@ func (b *budget) giveBack(from id, at time.Duration) {
 	}
 }
 
-// since drops the times that are not after a given one.
-func (t times) since(past time.Duration) times {
-	gone := 0
-	for gone < len(t) && t[gone] <= past {
-		gone++
-	}
-	return slices.Delete(t, 0, gone)
-}
-
-// sweep drops the sources without a request in the last minute, from time to time.
-func (b *budget) sweep(now time.Duration) {
-	if now-b.swept < sweepEvery {
-		return
-	}
-	b.swept = now
-	maps.DeleteFunc(b.sources, func(_ id, t times) bool { return !t.after(now - window) })
-}
-
-// after reports whether a request was accepted after a given time.
-func (t times) after(past time.Duration) bool { return len(t) > 0 && t[len(t)-1] > past }
+// any reports whether a request was accepted within the minute.
+func (t times) any(now time.Duration) bool { return len(t) > 0 && now-t[len(t)-1] < window }
 
 func (b *budget) forgetAny(now time.Duration) {
 	for from, t := range b.sources {
-		if from.kind == apiKey {
+		if from.key != 0 {
 			continue
 		}
 		delete(b.sources, from)
-		if t.after(now - window) {
+		if t.any(now) {
 			b.forgotten++
 		}
 		return

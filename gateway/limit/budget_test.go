@@ -38,7 +38,7 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 	for range 50_000 {
 		from := source(random.IntN(5)).id
 		if random.IntN(4) == 0 {
-			from = Key(uint64(random.IntN(3)), 0).id
+			from = Key(uint64(1+random.IntN(3)), 0).id
 		}
 		limit := []int{1, 3, 30}[random.IntN(3)] // also one that changes
 		allowed, used, wait := m.take(from, limit, c.Now())
@@ -102,7 +102,7 @@ func TestBudgetCountsWhatItForgets(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	b := newBudget(1, c.Now)
-	sources := []id{source(0).id, source(1).id, Key(0, 0).id, Key(1, 0).id}
+	sources := []id{source(0).id, source(1).id, Key(1, 0).id, Key(2, 0).id}
 	for _, step := range []struct {
 		later     time.Duration
 		from      int

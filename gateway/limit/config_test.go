@@ -3,7 +3,6 @@ package limit
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -106,7 +105,7 @@ func TestConnect(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := connect(time.Second)
+		client := connect()
 		var options redis.Options
 		switch c := client.(type) {
 		case *redis.ClusterClient:

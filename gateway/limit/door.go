@@ -4,7 +4,6 @@ import (
 	"context"
 	"hash/maphash"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/go-chi/httprate"
@@ -46,70 +45,49 @@ func (d *Door) Take(from Source, limit int) (wait time.Duration, over bool) {
 	return now.Truncate(window).Add(window).Sub(now) + window/time.Duration(limit), true
 }
 
-// windowCounter is httprate's counter, of this minute and the one before, for a bounded
-// number of sources. Beyond that any of them is forgotten. Like httprate's own, it keeps
-// a hash of each source, which takes a third of the memory.
+// windowCounter is httprate's counter, for a bounded number of sources a minute. Beyond that
+// any of them is forgotten. Like httprate's own, it keeps a hash of each source, which takes
+// a third of the memory. httprate calls it under a lock, and Get first.
 type windowCounter struct {
-	max  int
-	seed maphash.Seed // so that nobody can choose addresses that share a count
-
-	mu     sync.Mutex
-	start  time.Time // of this minute
-	counts map[uint64]count
+	max               int
+	seed              maphash.Seed // so that nobody can choose addresses that share a count
+	start             time.Time    // of the current minute
+	current, previous map[uint64]uint32
 }
 
-type count struct{ current, previous uint32 }
-
 func newWindowCounter(sources int) *windowCounter {
-	return &windowCounter{max: sources, seed: maphash.MakeSeed(), counts: make(map[uint64]count)}
+	return &windowCounter{max: sources, seed: maphash.MakeSeed()}
 }
 
 func (c *windowCounter) Config(int, time.Duration) {}
+
+func (c *windowCounter) Get(source string, start, before time.Time) (current, previous int, err error) {
+	if !start.Equal(c.start) {
+		c.previous = nil // after a pause, or if the clock was set
+		if before.Equal(c.start) {
+			c.previous = c.current
+		}
+		c.current = make(map[uint64]uint32)
+		c.start = start
+	}
+	hash := maphash.String(c.seed, source)
+	return int(c.current[hash]), int(c.previous[hash]), nil
+}
 
 func (c *windowCounter) Increment(source string, start time.Time) error {
 	return c.IncrementBy(source, start, 1)
 }
 
-func (c *windowCounter) IncrementBy(source string, start time.Time, amount int) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.turn(start)
+// IncrementBy counts for the minute of the last Get. A request that waited for the lock
+// may have read the clock in the minute before.
+func (c *windowCounter) IncrementBy(source string, _ time.Time, amount int) error {
 	hash := maphash.String(c.seed, source)
-	n, known := c.counts[hash]
-	if !known && len(c.counts) >= c.max {
-		for other := range c.counts {
-			delete(c.counts, other)
+	if _, known := c.current[hash]; !known && len(c.current) >= c.max {
+		for other := range c.current {
+			delete(c.current, other)
 			break
 		}
 	}
-	n.current += uint32(amount)
-	c.counts[hash] = n
+	c.current[hash] += uint32(amount)
 	return nil
-}
-
-func (c *windowCounter) Get(source string, start, _ time.Time) (current, previous int, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.turn(start)
-	n := c.counts[maphash.String(c.seed, source)]
-	return int(n.current), int(n.previous), nil
-}
-
-// turn begins a new minute.
-func (c *windowCounter) turn(start time.Time) {
-	switch start.Sub(c.start) {
-	case 0, -window: // or of a request that read the clock just before the others
-		return
-	case window:
-		for hash, n := range c.counts {
-			if n.current == 0 {
-				delete(c.counts, hash)
-			} else {
-				c.counts[hash] = count{previous: n.current}
-			}
-		}
-	default: // a pause, or the clock was set
-		clear(c.counts)
-	}
-	c.start = start
 }

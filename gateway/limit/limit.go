@@ -75,35 +75,35 @@ func (l *Limiter) Close() error {
 // RateLimit-Limit, RateLimit-Remaining and RateLimit-Reset, the seconds until the
 // oldest counted request leaves the minute.
 func (l *Limiter) AdmitQuote(h http.Header, from Source) *fault.Error {
-	if !l.limits(from) {
+	limit := l.limitOf(from)
+	if limit == 0 {
 		return nil
 	}
-	limit := l.limitOf(from)
 	return l.conclude(h, limit, "requests", l.takeQuote(from, limit))
 }
 
 // AdmitRead counts a question that asks the nodes, or returns why it is refused. It sets
 // the same headers.
 func (l *Limiter) AdmitRead(h http.Header, from Source) *fault.Error {
-	if !l.limits(from) {
+	limit := l.limitOf(from)
+	if limit == 0 {
 		return nil
 	}
-	limit := l.limitOf(from)
 	return l.conclude(h, limit, "status look-ups", l.reads.allow(from.id, limit))
 }
 
 // AdmitRequest counts a request of any kind, or returns why it is refused.
 func (l *Limiter) AdmitRequest(from Source) *fault.Error {
-	if !l.limits(from) {
+	limit := l.limitOf(from)
+	if limit == 0 {
 		return nil
 	}
-	limit := doorLimit(l.limitOf(from))
+	limit = doorLimit(limit)
 	wait, over := l.door.Take(from, limit)
 	if !over {
 		return nil
 	}
-	l.refused.Add(1)
-	return refusal(limit, "requests of any kind", wait)
+	return l.refuse(limit, "requests of any kind", wait)
 }
 
 // takeQuote asks the memory first. What this instance accepted is part of what all
@@ -132,50 +132,41 @@ func (l *Limiter) takeQuote(from Source, limit int) decision {
 	}
 }
 
-// limits reports whether the requests of a source are limited. It counts those that are
-// not because their peer has no address.
-func (l *Limiter) limits(from Source) bool {
+// limitOf is how many requests a minute a source has. It is 0 if they are not limited, and
+// counts those whose peer has no address.
+func (l *Limiter) limitOf(from Source) int {
 	if l.perMinute == 0 {
-		return false
+		return 0
 	}
-	if from.id.kind == noAddress {
+	if from.id == (id{}) {
 		l.uncounted.Add(1)
-		return false
+		return 0
 	}
-	return true
+	return cmp.Or(from.perMinute, l.perMinute)
 }
 
-func (l *Limiter) limitOf(from Source) int { return cmp.Or(from.perMinute, l.perMinute) }
-
-// The headers in canonical form, so that requests need not convert them.
-const (
-	headerLimit     = "Ratelimit-Limit"
-	headerRemaining = "Ratelimit-Remaining"
-	headerReset     = "Ratelimit-Reset"
-)
-
 // conclude tells the client and the metrics of a decision, and returns the error of a
-// refusal.
+// refusal. The headers are in canonical form, so that Set need not convert them.
 func (l *Limiter) conclude(h http.Header, limit int, what string, d decision) *fault.Error {
 	remaining := limit - d.used
 	if d.allowed {
 		remaining--
 	}
-	h[headerLimit] = []string{strconv.Itoa(limit)}
-	h[headerRemaining] = []string{strconv.Itoa(max(remaining, 0))}
-	h[headerReset] = []string{strconv.Itoa(seconds(d.wait))}
-	if d.allowed {
-		l.allowed.Add(1)
-		return nil
+	h.Set("Ratelimit-Limit", strconv.Itoa(limit))
+	h.Set("Ratelimit-Remaining", strconv.Itoa(max(remaining, 0)))
+	h.Set("Ratelimit-Reset", strconv.Itoa(seconds(d.wait)))
+	if !d.allowed {
+		return l.refuse(limit, what, d.wait)
 	}
-	l.refused.Add(1)
-	return refusal(limit, what, d.wait)
+	l.allowed.Add(1)
+	return nil
 }
 
 // seconds is a wait, rounded up.
 func seconds(wait time.Duration) int { return int((wait + time.Second - 1) / time.Second) }
 
-func refusal(limit int, what string, wait time.Duration) *fault.Error {
+func (l *Limiter) refuse(limit int, what string, wait time.Duration) *fault.Error {
+	l.refused.Add(1)
 	e := fault.New(fault.RateLimited, "Rate limit exceeded: %d %s per minute. Retry in %s.",
 		limit, what, humanize.Count(seconds(wait), "second", "seconds"))
 	e.RetryAfter = time.Duration(seconds(wait)) * time.Second

@@ -123,7 +123,7 @@ func TestWhoIsNotLimited(t *testing.T) {
 	}{
 		{"RATE_LIMIT is 0", Config{}, alice, Stats{Backend: Off}},
 		{"RATE_LIMIT is 0, with a key", Config{}, Key(1, 2), Stats{Backend: Off}},
-		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 81_920}},
+		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 163_840}},
 	} {
 		l := start(t, tt.cfg, quiet, newClock().Now, calm)
 		h := http.Header{}
@@ -139,5 +139,20 @@ func TestWhoIsNotLimited(t *testing.T) {
 		if got := l.Stats(); got != tt.want || len(h) != 0 {
 			t.Errorf("%s: got %+v and headers %v, want %+v and none", tt.name, got, h, tt.want)
 		}
+	}
+}
+
+// The metric of forgotten sources has those of both budgets.
+func TestForgottenSources(t *testing.T) {
+	t.Parallel()
+	l := start(t, Config{PerMinute: 30}, quiet, newClock().Now, calm)
+	l.quotes.max = 2
+	l.reads.max = 1
+	for n := range 5 {
+		l.AdmitQuote(http.Header{}, source(n))
+		l.AdmitRead(http.Header{}, source(n))
+	}
+	if got := l.Stats(); got.Forgotten != 3+4 || got.Sources != 2 {
+		t.Errorf("got %+v, want 7 forgotten and 2 held", got)
 	}
 }

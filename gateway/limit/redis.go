@@ -19,13 +19,16 @@ import (
 // timeouts say how long to wait for Redis.
 type timeouts struct {
 	answer time.Duration // for one decision
-	start  time.Duration // for the first answer, and for a connection
-	probe  time.Duration // between probes after a failure
+	start  time.Duration // for the first answer
+	probe  time.Duration // between two attempts to use it again
 }
 
-var defaultTimeouts = timeouts{answer: 50 * time.Millisecond, start: time.Second, probe: 250 * time.Millisecond}
+var defaultTimeouts = timeouts{answer: 50 * time.Millisecond, start: time.Second, probe: time.Second}
 
-const probesToPass = 3 // in a row, until Redis is used again after a failure
+const (
+	dialTimeout = time.Second // for a connection
+	probes      = 3           // have to be answered, until Redis is used again
+)
 
 //go:embed take.lua
 var takeScript string
@@ -33,40 +36,24 @@ var takeScript string
 var take = redis.NewScript(takeScript)
 
 // redisCounter counts sources in Redis, for all instances together. After a failure it
-// does not ask Redis until some probes in a row were answered.
+// does not ask Redis until some probes were answered.
 type redisCounter struct {
 	client   redis.UniversalClient
 	prefix   string // of every key
 	timeouts timeouts
 	log      *slog.Logger
-	hidden   *strings.Replacer // of passwords
 
-	failure  atomic.Pointer[failure] // nil while Redis answers
+	failed   atomic.Pointer[string] // the key that was asked about; nil while Redis answers
 	stop     context.CancelFunc
 	watching safego.Group
-}
-
-// failure is what ended the use of Redis.
-type failure struct {
-	since time.Time
-	key   string // that was asked about
 }
 
 func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait timeouts) *redisCounter {
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
-	connect, err := parseURL(cfg.RedisURL)
-	if err != nil { // Validate has accepted it
-		panic(err)
-	}
-	r := &redisCounter{
-		client:   connect(wait.start),
-		prefix:   cfg.RedisPrefix + "limit:",
-		timeouts: wait,
-		log:      log,
-		hidden:   hidingPasswords(cfg.RedisURL),
-	}
+	connect, _ := parseURL(cfg.RedisURL) // Validate has accepted it
+	r := &redisCounter{client: connect(), prefix: cfg.RedisPrefix + "limit:", timeouts: wait, log: log}
 	if err := r.probe(ctx, "", wait.start); err != nil {
 		r.fail("", err)
 	} else {
@@ -74,14 +61,13 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait tim
 	}
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	const what = "probing Redis"
-	passed := 0 // probes in a row
 	r.watching.Go(log, what, func() {
-		safego.Every(ctx, wait.probe, log, what, func() { passed = r.watch(ctx, passed) })
+		safego.Every(ctx, wait.probe, log, what, func() { r.resume(ctx) })
 	})
 	return r
 }
 
-func (r *redisCounter) up() bool { return r.failure.Load() == nil }
+func (r *redisCounter) up() bool { return r.failed.Load() == nil }
 
 // allow counts a request, or refuses it. It returns false if Redis does not answer. It
 // does not know the request's context: a client that hangs up must not look like a
@@ -127,34 +113,32 @@ func (r *redisCounter) probe(ctx context.Context, failed string, timeout time.Du
 	return err
 }
 
-// fail switches to counting in memory. It logs only the first failure of an outage.
+// fail switches to counting in memory. It logs only the first failure of an outage. Redis
+// repeats the arguments of a command that it does not know, and those of AUTH are the
+// password.
 func (r *redisCounter) fail(key string, err error) {
-	if r.failure.CompareAndSwap(nil, &failure{time.Now(), key}) {
-		r.log.Warn("rate limit: Redis does not respond; counting in memory",
-			"error", fmt.Sprintf("%.300s", r.hidden.Replace(err.Error())))
+	if r.failed.CompareAndSwap(nil, &key) {
+		text, _, _ := strings.Cut(err.Error(), ", with args")
+		r.log.Warn("rate limit: Redis does not respond; counting in memory", "error", fmt.Sprintf("%.300s", text))
 	}
 }
 
-// watch probes Redis after a failure, and uses it again when enough probes in a row have
-// passed. It returns how many have.
-func (r *redisCounter) watch(ctx context.Context, passed int) int {
-	failure := r.failure.Load()
-	if failure == nil {
-		return 0
+// resume uses Redis again after a failure, if it answers all probes.
+func (r *redisCounter) resume(ctx context.Context) {
+	failed := r.failed.Load()
+	if failed == nil {
+		return
 	}
-	if err := r.probe(ctx, failure.key, r.timeouts.answer); err != nil {
-		if cluster, ok := r.client.(*redis.ClusterClient); ok {
-			cluster.ReloadState(ctx) // a replica may have taken over
+	for range probes {
+		if err := r.probe(ctx, *failed, r.timeouts.answer); err != nil {
+			if cluster, ok := r.client.(*redis.ClusterClient); ok {
+				cluster.ReloadState(ctx) // a replica may have taken over
+			}
+			return
 		}
-		return 0
 	}
-	passed++
-	if passed == probesToPass {
-		r.failure.Store(nil)
-		r.log.Info("rate limit: Redis responds again; counting there",
-			"after", time.Since(failure.since).Round(time.Millisecond))
-	}
-	return passed
+	r.failed.Store(nil)
+	r.log.Info("rate limit: Redis responds again; counting there")
 }
 
 // close ends the probes and the connections. Later requests are counted in memory,
@@ -162,6 +146,6 @@ func (r *redisCounter) watch(ctx context.Context, passed int) int {
 func (r *redisCounter) close() error {
 	r.stop()
 	r.watching.Wait()
-	r.failure.Store(&failure{since: time.Now()})
+	r.failed.Store(new(string))
 	return r.client.Close()
 }

@@ -1,43 +1,30 @@
 package limit
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
-// linesPerSecond is how many log lines a second tell of refusals.
-const linesPerSecond = 20
-
-// LogSampler keeps refusals from filling the log: it lets a few of their lines a second
+// LogSampler keeps refusals from filling the log: it lets at most 20 of their lines a second
 // pass, and the next line says how many were left out.
 type LogSampler struct {
-	mu      sync.Mutex
-	second  int64 // in which lines are counted
-	lines   int   // of that second
-	leftOut uint64
+	lines   *rate.Limiter
+	leftOut atomic.Uint64
 }
 
+// NewLogSampler has ten lines in store, and ten more every second.
+func NewLogSampler() *LogSampler { return &LogSampler{lines: rate.NewLimiter(10, 10)} }
+
 // Skip counts a line, and reports whether it is to be left out.
-func (t *LogSampler) Skip(at time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if now := at.Unix(); now != t.second {
-		t.second = now
-		t.lines = 0
-	}
-	t.lines++
-	if t.lines <= linesPerSecond {
+func (s *LogSampler) Skip(at time.Time) bool {
+	if s.lines.AllowN(at, 1) {
 		return false
 	}
-	t.leftOut++
+	s.leftOut.Add(1)
 	return true
 }
 
 // LeftOut is how many lines were left out since it was last asked.
-func (t *LogSampler) LeftOut() uint64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	n := t.leftOut
-	t.leftOut = 0
-	return n
-}
+func (s *LogSampler) LeftOut() uint64 { return s.leftOut.Swap(0) }

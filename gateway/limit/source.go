@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"encoding/binary"
 	"fmt"
 	"net/netip"
 )
@@ -12,55 +11,36 @@ type Source struct {
 	perMinute int // 0: the configured limit
 }
 
+// id tells sources apart.
+type id struct {
+	addr netip.Addr // of an IPv6 /64, its first address; invalid for the holder of a key
+	key  uint64     // the number of the key; 0 for an address
+}
+
 // Address is an IPv4 address, or the /64 of an IPv6 address, since one household or
 // machine owns a whole /64.
 func Address(addr netip.Addr) Source {
 	addr = addr.Unmap()
-	switch {
-	case addr.Is4():
-		b := addr.As4()
-		return Source{id: id{ipv4, uint64(binary.BigEndian.Uint32(b[:]))}}
-	case addr.Is6():
-		b := addr.As16()
-		return Source{id: id{ipv6, binary.BigEndian.Uint64(b[:8])}}
+	if addr.Is6() {
+		network, _ := addr.Prefix(64) // which has no zone, and fails only for more bits than an address has
+		addr = network.Addr()
 	}
-	return Source{}
+	return Source{id: id{addr: addr}}
 }
 
-// Key is the holder of an API key, wherever it calls from. perMinute is the key's own
-// limit, at most MaxPerMinute, or 0 for the configured one.
+// Key is the holder of an API key, wherever it calls from. The number is not 0. perMinute
+// is the key's own limit, at most MaxPerMinute, or 0 for the configured one.
 func Key(number uint64, perMinute int) Source {
-	return Source{id{apiKey, number}, perMinute}
+	return Source{id{key: number}, perMinute}
 }
-
-// id tells sources apart.
-type id struct {
-	kind  kind
-	value uint64 // the address, the first half of it, or the number of the key
-}
-
-type kind uint8
-
-const (
-	noAddress kind = iota
-	ipv4
-	ipv6
-	apiKey
-)
 
 // String is the key in Redis, after the prefix.
 func (s id) String() string {
-	switch s.kind {
-	case ipv4:
-		var b [4]byte
-		binary.BigEndian.PutUint32(b[:], uint32(s.value))
-		return netip.AddrFrom4(b).String()
-	case ipv6:
-		var b [16]byte
-		binary.BigEndian.PutUint64(b[:], s.value)
-		return netip.PrefixFrom(netip.AddrFrom16(b), 64).String()
-	case apiKey:
-		return fmt.Sprintf("key:%016x", s.value)
+	switch {
+	case s.key != 0:
+		return fmt.Sprintf("key:%016x", s.key)
+	case s.addr.Is6():
+		return netip.PrefixFrom(s.addr, 64).String()
 	}
-	return "no address"
+	return s.addr.String()
 }

@@ -1,18 +1,15 @@
 // Package metrics provides the metrics for Prometheus.
 //
 // Every label has a closed set of values, known when the program is built or
-// configured. Nothing that a client sends becomes a label: a value outside the
-// set counts as "other", so the number of series is bounded. Observing a
-// successful request allocates nothing.
+// configured. Nothing that a client sends becomes a label, so the number of series is
+// bounded.
 package metrics
 
 import (
 	"cmp"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -39,9 +36,7 @@ import (
 
 const (
 	namespace = "quotegate"
-
-	// other is the label for a value outside the set, none for no value.
-	other, none = "other", "none"
+	none      = "none" // the label for no value
 )
 
 // Metrics has its own registry. Any package may add to the process-wide one.
@@ -73,10 +68,6 @@ func (m *Metrics) add(c prometheus.Collector) { m.registry.MustRegister(guarded{
 type guarded struct {
 	prometheus.Collector
 	log *slog.Logger
-}
-
-func (g guarded) Describe(to chan<- *prometheus.Desc) {
-	safego.Do(g.log, "describing metrics", func() { g.Collector.Describe(to) })
 }
 
 func (g guarded) Collect(to chan<- prometheus.Metric) {
@@ -117,93 +108,64 @@ var buckets = []float64{
 	1, 2.5, 5, 10,
 }
 
-// statuses are those the gateway answers with.
-var statuses = []int{200, 204, 304, 400, 401, 403, 404, 405, 410, 429, 500, 501, 503}
-
-// codes are those of errors, and that of a success.
-var codes = append(fault.Codes(), "")
-
 // Requests counts and times answered requests, and the quotes among them. It
 // is an event.Observer.
 type Requests struct {
-	counters *prometheus.CounterVec
-	routes   map[routeKey]*routeMetrics
-	quotes   map[string]prometheus.Counter
+	answers   *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	quotes    *prometheus.CounterVec
+	mounted   map[route]bool
 }
 
-// routeKey is a route of a version, as mounted.
-type routeKey struct{ version, path string }
+// route is one of a version, as mounted.
+type route struct{ version, path string }
 
-var unrouted = routeKey{none, none}
-
-// routeMetrics are the metrics of one route.
-type routeMetrics struct {
-	routeKey
-	duration prometheus.Observer
-	ok       prometheus.Counter // the counter of successes, which is used most
-}
+var unrouted = route{none, none}
 
 // Requests adds the metrics of requests to the routes of the modules. Requests to
 // other paths count with the labels none.
 func (m *Metrics) Requests(modules []web.Module) *Requests {
 	r := &Requests{
-		counters: m.counter("http_requests_total",
+		answers: m.counter("http_requests_total",
 			"Requests answered, by version, route as mounted, status, error code, "+
 				"and whether the client rehearsed a later stage.",
 			"version", "route", "status", "code", "rehearsal"),
-		routes: make(map[routeKey]*routeMetrics),
-		quotes: make(map[string]prometheus.Counter),
+		durations: m.histogram("http_request_duration_seconds",
+			"Time from the first step of a request to its last, by version and route as mounted.",
+			buckets, "version", "route"),
+		quotes:  m.counter("quotes_total", "Quotes given, by the kind of their pair.", "kind"),
+		mounted: map[route]bool{unrouted: true},
 	}
-	durations := m.histogram("http_request_duration_seconds",
-		"Time from the first step of a request to its last, by version and route as mounted.",
-		buckets, "version", "route")
-	quotes := m.counter("quotes_total", "Quotes given, by the kind of their pair.", "kind")
-	for _, kind := range kinds {
-		r.quotes[kind] = quotes.WithLabelValues(kind)
-	}
-	add := func(at routeKey) {
-		// A counter that begins at its first failure hides that failure from
-		// rate(): those that alerts look at begin at 0.
-		r.counters.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
-		r.routes[at] = &routeMetrics{
-			at, durations.WithLabelValues(at.version, at.path),
-			r.counters.WithLabelValues(at.version, at.path, "200", none, "false"),
-		}
-	}
-	add(unrouted)
 	for _, module := range modules {
 		for _, mounted := range module.Routes {
-			add(routeKey{module.Name, mounted.Path})
+			r.mounted[route{module.Name, mounted.Path}] = true
 		}
+	}
+	// A counter that begins at its first failure hides that failure from rate(): those
+	// that alerts look at begin at 0.
+	for at := range r.mounted {
+		r.durations.WithLabelValues(at.version, at.path)
+		r.answers.WithLabelValues(at.version, at.path, "200", none, "false")
+		r.answers.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
+	}
+	for _, kind := range kinds {
+		r.quotes.WithLabelValues(kind)
 	}
 	return r
 }
 
 func (r *Requests) Observe(e *event.Event) {
-	at, ok := r.routes[routeKey{e.Version, e.Route}]
-	if !ok {
-		at = r.routes[unrouted]
+	at := route{e.Version, e.Route}
+	if !r.mounted[at] {
+		at = unrouted
 	}
-	at.duration.Observe(e.Took.Seconds())
+	r.durations.WithLabelValues(at.version, at.path).Observe(e.Took.Seconds())
 	if e.Pair != nil {
-		r.quotes[kindOf(e.Pair)].Inc()
+		r.quotes.WithLabelValues(kindOf(e.Pair)).Inc()
 	}
-	status := cmp.Or(e.Status, 200) // nothing was written, which net/http sends as 200
-	if status == 200 && e.Code == "" && !e.Rehearsal {
-		at.ok.Inc()
-		return
-	}
-	code := cmp.Or(label(codes, e.Code), none)
-	rehearsal := strconv.FormatBool(e.Rehearsal)
-	r.counters.WithLabelValues(at.version, at.path, label(statuses, status), code, rehearsal).Inc()
-}
-
-// label is a value, if it is in its set.
-func label[T comparable](set []T, value T) string {
-	if slices.Contains(set, value) {
-		return fmt.Sprint(value)
-	}
-	return other
+	status := strconv.Itoa(cmp.Or(e.Status, http.StatusOK)) // what net/http sends if nothing was written
+	code := cmp.Or(string(e.Code), none)
+	r.answers.WithLabelValues(at.version, at.path, status, code, strconv.FormatBool(e.Rehearsal)).Inc()
 }
 
 // kinds of pairs: through a pool to the hub or from it, over the issuer's
@@ -264,21 +226,20 @@ func (m *Metrics) StatusOptions() status.Options {
 	answers := m.counter("status_answers_total",
 		"Answered status requests, by state. Requests that failed are not counted.",
 		"state")
-	states := append(status.States(), "")
-	counter := func(state status.State) prometheus.Counter {
-		return answers.WithLabelValues(cmp.Or(label(states, state), none))
+	count := func(state status.State) prometheus.Counter {
+		return answers.WithLabelValues(cmp.Or(string(state), none))
 	}
-	for _, state := range states { // so that every series begins at 0
-		counter(state)
+	for _, state := range append(status.States(), "") { // so that every series begins at 0
+		count(state)
 	}
-	return status.Options{Answered: func(state status.State) { counter(state).Inc() }}
+	return status.Options{Answered: func(state status.State) { count(state).Inc() }}
 }
 
 // Sources are called at every scrape. They must be quick and safe for concurrent
 // use.
 type Sources struct {
 	IssuerFees func() []cctp.State
-	Registries func() []integrator.Health
+	Registries func() []rpc.Health
 	Limiter    func() limit.Stats
 	Lifecycle  func() lifecycle.Snapshot
 	Usage      func() *evidence.Stats
@@ -288,16 +249,12 @@ type Sources struct {
 	LogDropped func() uint64   // log lines that were not written
 	Checks     func() []selfcheck.Result
 
-	Connections    func() int       // of clients, open now
-	MaxConnections int              // their bound
-	Now            func() time.Time // time.Now if nil
+	Connections    func() int // of clients, open now
+	MaxConnections int        // their bound
 }
 
 // Watch adds the metrics of the sources.
 func (m *Metrics) Watch(s Sources) {
-	if s.Now == nil {
-		s.Now = time.Now
-	}
 	for _, source := range []collector{
 		s.sendFees, s.sendRegistries, s.sendLimiter, s.sendLifecycle, s.sendUsage, s.sendProcess, s.sendChecks,
 	} {
@@ -407,7 +364,7 @@ func (s Sources) sendLifecycle(send send) {
 		if schedule := now.Plan.Versions[v.Version]; schedule != nil && !schedule.Sunset.IsZero() {
 			send("version_days_to_sunset",
 				"Days until a version's sunset, negative past it. Absent where none is planned.",
-				schedule.Sunset.Sub(s.Now()).Hours()/24, "version", v.Version)
+				time.Until(schedule.Sunset).Hours()/24, "version", v.Version)
 		}
 		if v.Gate != nil {
 			send("version_gate_holds",

@@ -14,7 +14,6 @@ import (
 
 	testcontracts "github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -196,9 +195,9 @@ func TestWrongEndpoints(t *testing.T) {
 		{"no code", "eth_getCode", node.Results(`null`), "failed: the answer is not a JSON-RPC result"},
 		{"endless code", "eth_getCode", node.Pours, "failed: the answer is too long"},
 		{"half an answer", "eth_getCode", node.Aborts, "failed: "},
-		{"a broken batch", node.Batch, node.Drops, "failed: connection failed"},
-		{"a batch in one answer", node.Batch, node.Results(`"0x"`), ""}, // asked one by one
-		{"over its quota", node.Batch, node.Limited("1"), "failed: HTTP status 429"},
+		{"no call", "eth_call", node.Drops, "failed: connection failed"},
+		{"a call without a result", "eth_call", node.Results(`null`), "failed: the answer is not a JSON-RPC result"},
+		{"over its quota", "eth_call", node.Limited("1"), "failed: HTTP status 429"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			bad := node.NewFront(t, evm)
@@ -208,10 +207,6 @@ func TestWrongEndpoints(t *testing.T) {
 				limits = hasty
 			}
 			alone := newRigWith(t, limits, map[chain.ID][]*node.Front{base: {bad}})
-			if c.want == "" {
-				alone.want(alone.results(deployment), nil)
-				return
-			}
 			alone.want(alone.results(deployment), map[string]string{
 				first: c.want, ethRouter: notTested, usdcRouter: notTested, registry: notTested, receiver: notTested,
 				usdcToken: notTested,
@@ -239,20 +234,11 @@ func TestEndpointsThatDisagree(t *testing.T) {
 
 // What is wrong with the tests themselves is not blamed on an endpoint's contracts.
 func TestJudge(t *testing.T) {
-	all := contracts(deployment, optimism)
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{&rpc.Failure{Reason: rpc.Busy, Text: "busy"}, "not tested: busy"}, // its turn did not come
-		{errBug, "failed: " + errBug.Error()},
-	} {
-		got := judge(optimism, false, all, []answer{{err: c.err}})
-		if r := got[0]; r.Name != "chain 10, endpoint 1" || string(r.Outcome)+": "+r.Detail != c.want {
-			t.Errorf("got %+v, want %s", r, c.want)
-		}
-		if len(got) != 3 || got[1].Outcome != NotTested || got[2].Outcome != NotTested {
-			t.Errorf("%s: got %+v, want a messenger and a token that are not tested", c.want, got)
-		}
+	got := judge(optimism, false, contracts(deployment, optimism), []answer{{failure: bug}})
+	if r := got[0]; r.Name != "chain 10, endpoint 1" || r.Outcome != Failed || r.Detail != bug {
+		t.Errorf("got %+v, want a failure of the endpoint", r)
+	}
+	if len(got) != 3 || got[1].Outcome != NotTested || got[2].Outcome != NotTested {
+		t.Errorf("got %+v, want a messenger and a token that are not tested", got)
 	}
 }

@@ -77,35 +77,34 @@ func (r Result) String() string {
 	return strings.ToUpper(r.Name[:1]) + strings.TrimSuffix(r.Name[1:]+": "+r.Detail, ": ")
 }
 
+func (r Result) missing() bool { return r.Missing != common.Address{} }
+
 // Watch tests the deployment of a running service. It is safe for concurrent use.
 type Watch struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	log        *slog.Logger
-	last       atomic.Pointer[round]
-}
-
-// round is what is known after the tests were made once.
-type round struct {
-	results []Result
-	missing map[place]bool // contracts
-}
-
-// place is where a contract should be.
-type place struct {
-	network chain.ID
-	address common.Address
+	last       atomic.Pointer[[]Result]
 }
 
 // NewWatch prepares to test. Run does it.
 func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch {
 	w := &Watch{deployment: d, chains: chains, log: log}
-	w.last.Store(new(round))
+	w.last.Store(new([]Result))
 	return w
 }
 
-// Inherit takes over what another watch knows to be missing, until the first round.
-func (w *Watch) Inherit(before *Watch) { w.last.Store(&round{missing: before.last.Load().missing}) }
+// Inherit takes over which contracts another watch knows to be missing, until this one has
+// tested them. Those on chains that it cannot ask are left out.
+func (w *Watch) Inherit(before *Watch) {
+	var missing []Result
+	for _, r := range before.Results() {
+		if r.missing() && w.chains.Endpoints(r.Chain) > 0 {
+			missing = append(missing, r)
+		}
+	}
+	w.last.Store(&missing)
+}
 
 // Run tests now and again, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
@@ -121,7 +120,7 @@ func (w *Watch) Run(ctx context.Context) {
 // pause is the time between rounds. It is short while a contract is missing, so that a
 // quote is not warned of long after the contract is there.
 func (w *Watch) pause() time.Duration {
-	if len(w.last.Load().missing) > 0 {
+	if slices.ContainsFunc(w.Results(), Result.missing) {
 		return time.Minute
 	}
 	return 10 * time.Minute
@@ -131,12 +130,14 @@ func (w *Watch) pause() time.Duration {
 // endpoints that answered when it was last tested said so. It is false for an address
 // that is not tested. It takes no lock.
 func (w *Watch) Missing(network chain.ID, address common.Address) bool {
-	return w.last.Load().missing[place{network, address}]
+	return slices.ContainsFunc(w.Results(), func(r Result) bool {
+		return r.missing() && r.Chain == network && r.Missing == address
+	})
 }
 
-// Results are those of the last round, none before the first has ended. A test
-// that has failed and cannot be repeated counts as failed until it can.
-func (w *Watch) Results() []Result { return w.last.Load().results }
+// Results are those of the last round. Before the first has ended they are what was
+// inherited. A test that has failed and cannot be repeated counts as failed until it can.
+func (w *Watch) Results() []Result { return *w.last.Load() }
 
 // Problems are the failed tests as sentences. It is nil if none has failed.
 func (w *Watch) Problems() (sentences []string) {
@@ -158,7 +159,6 @@ func (w *Watch) test(ctx context.Context) {
 	for _, r := range w.Results() {
 		before[r.Name] = r
 	}
-	missing := make(map[place]bool)
 	for i, r := range results {
 		known := before[r.Name]
 		switch {
@@ -169,11 +169,8 @@ func (w *Watch) test(ctx context.Context) {
 		case r.Outcome == OK && known.Outcome == Failed:
 			w.log.Info("self-check: a test that failed passes now", "what", r.Name)
 		}
-		if a := results[i].Missing; a != (common.Address{}) {
-			missing[place{r.Chain, a}] = true
-		}
 	}
-	w.last.Store(&round{results, missing})
+	w.last.Store(&results)
 }
 
 // chainsAtOnce is how many chains are asked at the same time. An endpoint has ten
@@ -189,7 +186,7 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 	turns := make(chan struct{}, chainsAtOnce)
 	for i, n := range networks {
 		name := fmt.Sprintf("chain %s", n.ID)
-		byChain[i] = []Result{{Name: name, What: Endpoint, Chain: n.ID, Outcome: Failed, Detail: errBug.Error()}}
+		byChain[i] = []Result{{Name: name, What: Endpoint, Chain: n.ID, Outcome: Failed, Detail: bug}}
 		turns <- struct{}{}
 		group.Go(log, "testing a chain", func() {
 			defer func() { <-turns }()
@@ -203,24 +200,29 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 
 // answer is what one endpoint says of the contracts of its chain.
 type answer struct {
-	found []string // what is wrong with each contract; empty if it is right
-	err   error    // instead, if the endpoint does not work
+	found   []string // what is wrong with each contract; empty if it is right
+	failure string   // instead, if the endpoint does not work
 }
 
-// errBug is in place of an answer until there is one.
-var errBug = errors.New("internal error in this test; see the log")
+// bug is in place of a result until there is one.
+const bug = "internal error in this test; see the log"
 
 func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contract, log *slog.Logger) []answer {
 	answers := make([]answer, chains.Endpoints(network))
 	var group safego.Group
 	for i := range answers {
-		answers[i].err = errBug
+		answers[i].failure = bug
 		group.Go(log, "testing an endpoint", func() {
-			examineIt := func(ctx context.Context, e *rpc.Endpoint) (err error) {
-				answers[i].found, err = examine(ctx, e, network, all)
+			var found []string
+			err := chains.AskOne(ctx, network, i+1, rpc.Checks, func(ctx context.Context, e *rpc.Endpoint) (err error) {
+				found, err = examine(ctx, e, network, all)
 				return err
+			})
+			if f, failed := errors.AsType[*rpc.Failure](err); failed {
+				answers[i].failure = f.Text
+			} else if err == nil {
+				answers[i] = answer{found: found}
 			}
-			answers[i].err = chains.AskOne(ctx, network, i+1, rpc.Checks, examineIt)
 		})
 	}
 	group.Wait()
@@ -239,8 +241,12 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 			noEndpoint(network)+": nobody can tell what became of a swap from or to it")
 	}
 	for i, a := range answers {
-		outcome, detail := explain(a.err)
-		if outcome == OK && len(answers) == 1 {
+		outcome := OK
+		detail := ""
+		if a.failure != "" {
+			outcome = Failed
+			detail = a.failure
+		} else if len(answers) == 1 {
 			detail = "the only one of this chain, so that its word alone makes an answer final; " +
 				"name a second one, of another provider"
 		}
@@ -266,7 +272,7 @@ func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detai
 	answered := 0
 	without := 0 // those that find no contract
 	for i, a := range answers {
-		if a.err != nil {
+		if a.failure != "" {
 			continue
 		}
 		answered++
@@ -290,21 +296,6 @@ func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detai
 		problem += ", says endpoint " + strings.Join(says, ", ")
 	}
 	return Failed, problem, without == answered
-}
-
-// explain says what is wrong with an endpoint, if anything. One whose turn did not
-// come was not tested.
-func explain(err error) (Outcome, string) {
-	f, failed := errors.AsType[*rpc.Failure](err)
-	switch {
-	case err == nil:
-		return OK, ""
-	case !failed:
-		return Failed, err.Error()
-	case f.Reason == rpc.Busy:
-		return NotTested, f.Text
-	}
-	return Failed, f.Text
 }
 
 // contract is one that the swaps of a deployment need.
@@ -352,32 +343,39 @@ func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 
 // examine says what is wrong with the contracts of a chain, by one of its endpoints. The
 // error is a *rpc.Failure of the endpoint.
-func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) ([]string, error) {
+func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) (problems []string, err error) {
 	if err := checkHead(ctx, e, network); err != nil {
 		return nil, err
 	}
-	problems := make([]string, len(all))
-	outputs := make([]hexutil.Bytes, len(all))
-	var reads []rpc.Read
-	var probed []int // the contracts that the reads are about
-	for i, c := range all {
-		var code hexutil.Bytes
-		if err := e.ReadAll(ctx, rpc.ReadCode(c.address.Address, &code)); err != nil {
+	for _, c := range all {
+		problem, err := c.examine(ctx, e)
+		if err != nil {
 			return nil, err
 		}
-		problems[i] = checkCode(code)
-		if p, ours := probes[c.what]; ours && problems[i] == "" {
-			reads = append(reads, rpc.ReadContract(c.address.Address, p.input, &outputs[i]))
-			probed = append(probed, i)
-		}
-	}
-	if err := e.Batch(ctx, reads); err != nil {
-		return nil, err
-	}
-	for n, i := range probed {
-		problems[i] = all[i].checkAnswer(outputs[i], reads[n].Err)
+		problems = append(problems, problem)
 	}
 	return problems, nil
+}
+
+func (c contract) examine(ctx context.Context, e *rpc.Endpoint) (problem string, err error) {
+	var code, output hexutil.Bytes
+	if err := e.ReadAll(ctx, rpc.ReadCode(c.address.Address, &code)); err != nil {
+		return "", err
+	}
+	p, ours := probes[c.what]
+	switch {
+	case len(code) == 0:
+		return noContract, nil
+	case !rpc.IsContract(code):
+		return borrowsCode, nil
+	case !ours:
+		return "", nil
+	}
+	call := []rpc.Read{rpc.ReadContract(c.address.Address, p.input, &output)}
+	if err := e.Batch(ctx, call); err != nil {
+		return "", err
+	}
+	return c.checkAnswer(p, output, call[0].Err), nil
 }
 
 // checkHead fails if the endpoint stands still.
@@ -400,16 +398,6 @@ const (
 		"and its owner can change that at any time"
 )
 
-func checkCode(code []byte) string {
-	switch {
-	case len(code) == 0:
-		return noContract
-	case !rpc.IsContract(code):
-		return borrowsCode
-	}
-	return ""
-}
-
 // probe is a call that tells whether a contract is what it should be.
 type probe struct {
 	kind  string
@@ -425,8 +413,7 @@ var probes = map[What]probe{
 }
 
 // checkAnswer says what is wrong with the answer to the probe, if anything.
-func (c contract) checkAnswer(output []byte, f *rpc.Failure) string {
-	p := probes[c.what]
+func (c contract) checkAnswer(p probe, output []byte, f *rpc.Failure) string {
 	err := errors.New("it answers nothing")
 	switch {
 	case f != nil:

@@ -113,6 +113,30 @@ func TestMissing(t *testing.T) {
 	}
 }
 
+// A reload does not forget a missing contract while no endpoint answers, but where none is
+// left to ask.
+func TestInherit(t *testing.T) {
+	messenger := find(t, optimism, "messenger")
+	missing := node.NewFront(t, newEVM(t, optimism, types.GenesisAlloc{messenger: {}}))
+	down := node.NewFront(t, newEVM(t, optimism, nil))
+	down.Instead("eth_chainId", node.Status(500))
+	g := newRig(t, map[chain.ID][]*node.Front{optimism: {missing}})
+	before := NewWatch(deployment, g.Client, g.logger())
+	before.test(t.Context())
+	for _, fronts := range [][]*node.Front{{down}, nil} {
+		g := newRig(t, map[chain.ID][]*node.Front{optimism: fronts})
+		after := NewWatch(deployment, g.Client, g.logger())
+		after.Inherit(before)
+		if got := after.Results(); len(got) != len(fronts) {
+			t.Errorf("%d endpoints: inherited %v", len(fronts), got)
+		}
+		after.test(t.Context())
+		if got := after.Missing(optimism, messenger); got != (len(fronts) > 0) {
+			t.Errorf("%d endpoints: missing is %v", len(fronts), got)
+		}
+	}
+}
+
 // A round that is given up changes nothing. Run makes the first one at once.
 func TestWatchRuns(t *testing.T) {
 	g := newRig(t, nil)

@@ -37,13 +37,8 @@ type Reader struct {
 	now    func() time.Time
 }
 
-// New reads through a client. now is nil for time.Now.
-func New(client *rpc.Client, now func() time.Time) *Reader {
-	if now == nil {
-		now = time.Now
-	}
-	return &Reader{client, now}
-}
+// New reads through a client.
+func New(client *rpc.Client, now func() time.Time) *Reader { return &Reader{client, now} }
 
 // Read reads what owner has of a token, and how much of that spender may take.
 func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (Holding, error) {
@@ -381,18 +376,6 @@ var knownErrors = map[[4]byte]string{
 	selector("FailedInnerCall()"):                 "A call made by the contract failed without a reason",
 }
 
-// panics are what the language stops for.
-var panics = map[uint64]string{
-	0x01: "assertion failed",
-	0x11: "arithmetic overflow or underflow",
-	0x12: "division by zero",
-	0x21: "invalid enum value",
-	0x31: "an empty list",
-	0x32: "array index out of bounds",
-	0x41: "too much memory",
-	0x51: "call to an uninitialized function",
-}
-
 // explainRevert says in words why a call reverts.
 func explainRevert(output []byte) string {
 	r, ok := calldata.ReadRevert(output)
@@ -405,8 +388,8 @@ func explainRevert(output []byte) string {
 	if r.Text != "" {
 		return "The contract says: " + r.Text
 	}
-	if r.Panic != nil && r.Panic.IsUint64() && panics[r.Panic.Uint64()] != "" {
-		return "The contract stops: " + panics[r.Panic.Uint64()]
+	if r.Panic != nil {
+		return "The contract stops: panic code " + r.Panic.Hex()
 	}
 	return fmt.Sprintf("The contract reverted with error 0x%x", r.Kind)
 }

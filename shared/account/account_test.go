@@ -121,7 +121,7 @@ func TestSilence(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	reader := account.New(client, nil)
+	reader := account.New(client, time.Now)
 	s.front.Instead("eth_simulateV1", node.Hangs)
 	calls := []account.Call{swap(usdcPool, 100, 0)}
 	_, err = reader.Simulate(t.Context(), 1, s.evm.Operator, nil, calls)

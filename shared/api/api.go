@@ -10,7 +10,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -21,7 +21,7 @@ type Service struct {
 	Deployment *chain.Deployment
 	Engine     wire.Quoter
 	Tracker    Tracker
-	Registries func() []integrator.Health
+	Registries func() []rpc.Health
 	IssuerFees func() []cctp.State
 	Draining   func() bool     // whether the service is shutting down; nil for never
 	Problems   func() []string // of the deployment, in sentences that anybody may read

@@ -7,7 +7,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 // oneEach follows swaps with one endpoint of chain 1, and none of chain 56.
@@ -21,7 +21,7 @@ func TestHealthNamesSingleEndpoints(t *testing.T) {
 	s := Service{
 		Tracker:    oneEach{},
 		Deployment: chain.Reference(),
-		Registries: func() []integrator.Health { return nil },
+		Registries: func() []rpc.Health { return nil },
 		IssuerFees: func() []cctp.State { return nil },
 		Problems:   func() []string { return nil },
 	}

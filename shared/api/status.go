@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"encoding/hex"
 	"net/http"
 	"slices"
 	"strconv"
@@ -53,13 +52,10 @@ func decodeStatus(query *wire.Query) (src chain.ID, hash common.Hash, err error)
 
 func parseHash(text string) (hash common.Hash, err error) {
 	digits, prefixed := strings.CutPrefix(text, "0x")
-	if prefixed && len(digits) == 2*len(hash) {
-		if _, err := hex.Decode(hash[:], []byte(digits)); err == nil {
-			return hash, nil
-		}
-	}
 	hint := ""
 	switch {
+	case prefixed && hash.UnmarshalText([]byte(text)) == nil:
+		return hash, nil
 	case prefixed && len(digits) == 2*common.AddressLength:
 		hint = "; this looks like an address"
 	case !prefixed && len(digits) == 2*len(hash):

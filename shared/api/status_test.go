@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -16,6 +17,15 @@ func TestOmittedSwaps(t *testing.T) {
 		body := mapStatus(1, common.Hash{}, s, "")
 		if got := body.Settlement != nil; got != want {
 			t.Errorf("%s: got a settlement: %v", state, got)
+		}
+	}
+}
+
+func TestParseHash(t *testing.T) {
+	digits := strings.Repeat("1f", common.HashLength)
+	for text, want := range map[string]bool{"0x" + digits: true, "0X" + digits: false, digits: false, "0x" + digits + "00": false} {
+		if got, err := parseHash(text); (err == nil) != want || want && got.Hex() != text {
+			t.Errorf("%s: got %s, %v", text, got, err)
 		}
 	}
 }

@@ -35,19 +35,14 @@ func Read() Facts {
 
 // Of are the facts in what Go has recorded.
 func Of(info *debug.BuildInfo) Facts {
-	f := Facts{
+	settings := make(map[string]string)
+	for _, s := range info.Settings {
+		settings[s.Key] = s.Value
+	}
+	return Facts{
 		Version:  cmp.Or(info.Main.Version, unknown),
 		Module:   cmp.Or(info.Main.Path, unknown),
-		Revision: unknown,
-		Modified: unknown,
+		Revision: cmp.Or(settings["vcs.revision"], unknown),
+		Modified: cmp.Or(settings["vcs.modified"], unknown),
 	}
-	for _, setting := range info.Settings {
-		switch setting.Key {
-		case "vcs.revision":
-			f.Revision = cmp.Or(setting.Value, unknown)
-		case "vcs.modified":
-			f.Modified = cmp.Or(setting.Value, unknown)
-		}
-	}
-	return f
 }

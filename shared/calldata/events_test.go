@@ -161,24 +161,35 @@ func TestDecodeShield(t *testing.T) {
 		token := contracts.ShieldToken{TokenType: kind, TokenAddress: somebody, TokenSubID: big.NewInt(subID)}
 		return contracts.ShieldNote{Npk: npk, Token: token, Value: big.NewInt(value)}
 	}
-	notes := []contracts.ShieldNote{note(someHash, 1, 0, 1), note(someHash, 0, 7, 1), note(number(3), 0, 0, 2000)}
+	notes := []contracts.ShieldNote{
+		note(someHash, 1, 0, 1), note(someHash, 0, 7, 1), note(someHash, 1, 0, 1), note(someHash, 1, 0, 1),
+		note(number(3), 0, 0, 2000),
+	}
+	none := new(big.Int)
 	topics, data := emit(t, contracts.RailgunABI, "Shield", nil, big.NewInt(1), big.NewInt(2), notes,
-		make([]contracts.ShieldCiphertext, 3), []*big.Int{big.NewInt(5), new(big.Int), big.NewInt(6)})
+		make([]contracts.ShieldCiphertext, 5), []*big.Int{big.NewInt(5), none, none, none, big.NewInt(6)})
 	got, ok := calldata.DecodeShield(topics, data)
 	last := calldata.Shielded{NPK: number(3), Token: somebody, Value: *uint256.NewInt(2000), Fee: *uint256.NewInt(6)}
-	if !ok || !slices.Equal(got, []calldata.Shielded{{}, {}, last}) {
+	if !ok || !slices.Equal(got, []calldata.Shielded{{}, {}, {}, {}, last}) {
 		t.Fatalf("got %v, %v", got, ok)
 	}
-	for _, at := range []int{2, 3, 4, 5, 21, 34} { // where the lists begin, and their lengths
-		other := bytes.Clone(data)
-		other[32*at+31] ^= 1
-		if _, ok := calldata.DecodeShield(topics, other); ok {
-			t.Errorf("another word %d was accepted", at)
+	for _, at := range []int{2, 3, 4, 5, 31, 52} { // where the lists begin, and their lengths
+		for _, changed := range []int{0, 31} {
+			other := bytes.Clone(data)
+			other[32*at+changed] ^= 1
+			if _, ok := calldata.DecodeShield(topics, other); ok {
+				t.Errorf("another byte %d of word %d was accepted", changed, at)
+			}
 		}
 	}
 	for _, cut := range [][]byte{nil, data[:8*32], data[:len(data)-32], data[:len(data)-1]} {
 		if _, ok := calldata.DecodeShield(topics, cut); ok {
 			t.Errorf("%d bytes were accepted", len(cut))
+		}
+	}
+	for _, others := range [][]common.Hash{nil, {someHash}, {topics[0], someHash}} {
+		if _, ok := calldata.DecodeShield(others, data); ok {
+			t.Errorf("the topics %v were accepted", others)
 		}
 	}
 }

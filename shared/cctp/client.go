@@ -1,6 +1,7 @@
 package cctp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,7 +12,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -25,7 +26,7 @@ import (
 
 const (
 	requestTimeout = 5 * time.Second
-	bodyLimit      = 64 << 10
+	answerLimit    = 256 << 10 // bytes
 	mostAtOnce     = 4
 
 	// The service blocks a caller that went past its rate limit for five
@@ -34,49 +35,40 @@ const (
 	longestHold  = time.Hour
 
 	// The service blocks a caller above 35 requests a second, fees included. Messages
-	// are asked for at most every messagePause, and more slowly for a while after it has
-	// blocked us. A request that would wait for longer than messageWait is refused.
+	// are asked for at most every messagePause. A request that would wait for longer
+	// than messageWait is refused.
 	messagePause = 100 * time.Millisecond
-	slowPause    = 500 * time.Millisecond
-	slowFor      = 10 * time.Minute
 	messageWait  = 5 * time.Second
-	messageLimit = 256 << 10 // bytes of an answer
-	mostMessages = 64        // of a transaction; later ones are not read
+	mostMessages = 64 // of a transaction; later ones are not read
 )
 
-// failure is why a look-up gave no rate. Its text is fit for a public health
-// page: it names no address and repeats nothing the service sent. The cause
-// is for the log.
-type failure struct {
-	reason string
-	cause  error
-	until  time.Time // no request is made before; zero if one may be made at once
+// client asks the issuer's service. It makes mostAtOnce requests for fees at a time, and
+// none at all while the service blocks us. The texts of its errors are fit for a public
+// page: they name no address and repeat nothing that the service sent.
+type client struct {
+	http    *http.Client
+	base    *url.URL
+	dest    uint32
+	slots   *semaphore.Weighted     // one for each request for a fee under way
+	turns   *rate.Limiter           // of requests for messages
+	refusal atomic.Pointer[refusal] // the last one
 }
+
+// refusal is how requests fail while the service blocks us.
+type refusal struct {
+	hold  time.Duration
+	until time.Time
+}
+
+func (r *refusal) Error() string { return fmt.Sprintf("status 429: backing off for %s", r.hold) }
 
 // BlockedFor is for how long the issuer's service is not asked, if that is why Messages
 // failed, and 0 otherwise.
 func BlockedFor(err error) time.Duration {
-	if f := (*failure)(nil); errors.As(err, &f) {
-		return max(0, time.Until(f.until))
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return time.Until(r.until)
 	}
 	return 0
-}
-
-func (f *failure) Error() string { return f.reason }
-func (f *failure) Unwrap() error { return f.cause }
-
-// client asks the fee service. It makes mostAtOnce requests at a time, and none
-// while the service blocks us.
-type client struct {
-	http  *http.Client
-	base  *url.URL
-	dest  uint32
-	slots *semaphore.Weighted // one for each request for a fee under way
-	turns *rate.Limiter       // of requests for messages
-
-	mu      sync.Mutex
-	blocked time.Time // until then
-	refusal error     // how the service said so
 }
 
 func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client {
@@ -94,6 +86,7 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 	return &client{
 		http: &http.Client{
 			Transport: transport,
+			Timeout:   requestTimeout,
 			// A redirect would let another host state the fee.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
@@ -104,31 +97,30 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 	}
 }
 
-// rate looks the fee of one source up. It waits for a free slot, and from then
-// on takes requestTimeout at most. fast is as for decode. Every error is a *failure.
+// rate looks the fee of one source up, when it has a slot. fast is as for decode.
 func (c *client) rate(ctx context.Context, source uint32, fast bool) (Rate, error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return Rate{}, unanswered(err)
 	}
 	defer c.slots.Release(1)
-	body, err := c.get(ctx, c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest)), bodyLimit)
+	body, err := c.get(ctx, c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest)))
 	if err != nil {
 		return Rate{}, err
 	}
 	return decode(body, fast)
 }
 
-// errNotFound is the failure of a request that is answered 404.
-var errNotFound = &failure{reason: "status 404"}
+var (
+	errNotFound = errors.New("status 404")
+	errNotJSON  = errors.New("the answer is not the expected JSON")
+)
 
-// get requests an address within requestTimeout, and reads at most limit bytes. Every
-// error is a *failure.
-func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte, error) {
-	if since, refusal := c.sinceBlocked(); since < 0 {
-		return nil, refusal
+// get requests an address within requestTimeout. Of a longer answer than answerLimit, it
+// gives the beginning.
+func (c *client) get(ctx context.Context, address *url.URL) ([]byte, error) {
+	if err := c.blocked(); err != nil {
+		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
-	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address.String(), nil)
 	if err != nil {
 		return nil, unanswered(err)
@@ -146,51 +138,32 @@ func (c *client) get(ctx context.Context, address *url.URL, limit int64) ([]byte
 		return nil, errNotFound
 	case http.StatusTooManyRequests:
 		hold := rpc.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
-		return nil, c.stayAway(max(hold, shortestHold))
+		hold = max(hold, shortestHold)
+		r := &refusal{hold, time.Now().Add(hold)}
+		c.refusal.Store(r)
+		return nil, r
 	default:
-		return nil, &failure{reason: fmt.Sprintf("status %d", response.StatusCode)}
+		return nil, fmt.Errorf("status %d", response.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, limit+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, answerLimit))
 	if err != nil {
 		return nil, unanswered(err)
-	}
-	if int64(len(body)) > limit {
-		return nil, &failure{reason: fmt.Sprintf("the answer is larger than %d bytes", limit)}
 	}
 	return body, nil
 }
 
-// sinceBlocked is how long ago the service stopped to block us. While it blocks us, that is
-// negative, and refusal says so.
-func (c *client) sinceBlocked() (since time.Duration, refusal error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Since(c.blocked), c.refusal
+// blocked is a *refusal while the service blocks us.
+func (c *client) blocked() error {
+	if r := c.refusal.Load(); r != nil && time.Now().Before(r.until) {
+		return r
+	}
+	return nil
 }
 
-// stayAway sees to it that no request is made for so long, or for longer if
-// another of those under way was told so, and gives the reason.
-func (c *client) stayAway(hold time.Duration) error {
-	until := time.Now().Add(hold)
-	refusal := &failure{reason: fmt.Sprintf("status 429: backing off for %s", hold), until: until}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if until.After(c.blocked) {
-		c.blocked, c.refusal = until, refusal
-	}
-	return refusal
-}
-
-// unanswered is the failure of a request that got no answer, or half of one.
-func unanswered(err error) *failure {
-	// The text of a url.Error is the address, credentials and all.
-	if outer := (*url.Error)(nil); errors.As(err, &outer) {
-		err = outer.Err
-	}
-	if _, timeout := fault.ExplainNetwork(err); timeout && !errors.Is(err, context.Canceled) {
-		return &failure{reason: fmt.Sprintf("no answer within %s", requestTimeout), cause: err}
-	}
-	return &failure{reason: "unreachable", cause: err}
+// unanswered is the error for a request that got no answer, or half of one.
+func unanswered(err error) error {
+	text, _ := fault.ExplainNetwork(err)
+	return errors.New(cmp.Or(text, "connection failed"))
 }
 
 // The finality thresholds of burns, as the service writes them: fast, and final.
@@ -214,7 +187,7 @@ func decode(body []byte, fast bool) (Rate, error) {
 		MinimumFee        json.RawMessage `json:"minimumFee"`
 	}
 	if err := json.Unmarshal(body, &rows); err != nil {
-		return Rate{}, &failure{reason: "the answer is not the expected JSON", cause: err}
+		return Rate{}, errNotJSON
 	}
 	text := func(number []byte) string { return strings.Trim(string(number), `"`) } // a string may hold one
 	fees := make(map[string]Rate, 2)                                                // the highest of each threshold
@@ -225,20 +198,17 @@ func decode(body []byte, fast bool) (Rate, error) {
 		}
 		rate, err := ParseRate(text(row.MinimumFee))
 		if err != nil {
-			return Rate{}, &failure{reason: fmt.Sprintf("the fee %v", err), cause: err}
+			return Rate{}, fmt.Errorf("the fee %w", err)
 		}
 		fees[threshold] = Rate{max(fees[threshold].nano, rate.nano)}
 	}
-	quick, found := fees[thresholdFast]
 	switch {
 	case len(fees) == 0:
-		return Rate{}, &failure{reason: "no row for threshold 1000 or 2000"}
-	case fast && !found:
-		return Rate{}, &failure{reason: "no row for threshold 1000, though this source charges for fast transfers"}
-	case fast && quick.nano == 0:
-		return Rate{}, &failure{reason: "the fee is 0, though this source charges for fast transfers"}
+		return Rate{}, errors.New("no row for threshold 1000 or 2000")
+	case fast && fees[thresholdFast].nano == 0:
+		return Rate{}, errors.New("no fee for threshold 1000, though this source charges for fast transfers")
 	}
-	return Rate{max(quick.nano, fees[thresholdFinal].nano)}, nil
+	return Rate{max(fees[thresholdFast].nano, fees[thresholdFinal].nano)}, nil
 }
 
 // Attestation is how far the issuer is with a burn.
@@ -272,18 +242,18 @@ func (f *Fees) Configured() bool { return f.client != nil }
 // not seen the transaction. The text of an error is fit for a client.
 func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]Message, error) {
 	if f.client == nil {
-		return nil, &failure{reason: "the issuer's service is not configured"}
+		return nil, errors.New("the issuer's service is not configured")
 	}
 	if err := f.client.await(ctx); err != nil {
 		return nil, err
 	}
 	address := f.client.base.JoinPath(fmt.Sprintf("v2/messages/%d", domain))
 	address.RawQuery = url.Values{"transactionHash": {tx.Hex()}}.Encode()
-	body, err := f.client.get(ctx, address, messageLimit)
-	if errors.Is(err, errNotFound) {
+	body, err := f.client.get(ctx, address)
+	switch {
+	case errors.Is(err, errNotFound):
 		return nil, nil
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return decodeMessages(body)
@@ -292,15 +262,9 @@ func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]M
 // await waits for the turn of a request for messages. Nobody waits in vain: neither beyond
 // the deadline, nor while the service blocks us.
 func (c *client) await(ctx context.Context) error {
-	since, refusal := c.sinceBlocked()
-	pause := messagePause
-	switch {
-	case since < 0:
-		return refusal
-	case since < slowFor:
-		pause = slowPause
+	if err := c.blocked(); err != nil {
+		return err
 	}
-	c.turns.SetLimit(rate.Every(pause))
 	waiting, cancel := context.WithTimeout(ctx, messageWait)
 	defer cancel()
 	err := c.turns.Wait(waiting)
@@ -308,7 +272,7 @@ func (c *client) await(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return unanswered(ctx.Err())
 	case err != nil:
-		return &failure{reason: "too many requests are queued for the issuer's service"}
+		return errors.New("too many requests are queued for the issuer's service")
 	}
 	return nil
 }
@@ -325,21 +289,21 @@ func decodeMessages(body []byte) ([]Message, error) {
 		} `json:"messages"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil || answer.Messages == nil {
-		return nil, &failure{reason: "the answer is not the expected JSON", cause: err}
+		return nil, errNotJSON
 	}
 	answer.Messages = answer.Messages[:min(len(answer.Messages), mostMessages)]
 	messages := make([]Message, len(answer.Messages))
 	for i, m := range answer.Messages {
 		message, err := hexutil.Decode(m.Message)
 		if err != nil && !errors.Is(err, hexutil.ErrEmptyString) {
-			return nil, &failure{reason: "a message in the answer is not hexadecimal", cause: err}
+			return nil, errors.New("a message in the answer is not hexadecimal")
 		}
 		signature, err := hexutil.Decode(m.Attestation)
 		signed := err == nil && len(signature) > 0 && len(message) > 0
 		messages[i] = Message{State: Waiting, Message: message}
 		switch {
 		case m.Status == "complete" && !signed:
-			return nil, &failure{reason: "a message in the answer is complete without being signed"}
+			return nil, errors.New("a message in the answer is complete without being signed")
 		case m.Status == "complete":
 			messages[i].State = Complete
 		case delay.MatchString(m.DelayReason):

@@ -2,7 +2,7 @@ package cctp
 
 import (
 	"encoding/json"
-	"errors"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -13,10 +13,8 @@ func TestDecode(t *testing.T) {
 		noJSON   = "the answer is not the expected JSON"
 		noRow    = "no row for threshold 1000 or 2000"
 		noNumber = "the fee is not a decimal number such as 1.3"
-		negative = "the fee is negative"
 		tooHigh  = "the fee is above 100 basis points"
-		free     = "the fee is 0, though this source charges for fast transfers"
-		noFast   = "no row for threshold 1000, though this source charges for fast transfers"
+		noFast   = "no fee for threshold 1000, though this source charges for fast transfers"
 	)
 	charge := func(fee string) string {
 		return `[{"finalityThreshold":1000,"minimumFee":` + fee + `}]`
@@ -36,8 +34,8 @@ func TestDecode(t *testing.T) {
 		"the highest":       {charge("100"), "100", "100"},
 		"twice":             {`[{"finalityThreshold":1000,"minimumFee":1.4},{"finalityThreshold":1000,"minimumFee":0}]`, "1.4", "1.4"},
 
-		"free at 1000":             {two("0", "1"), free, "1"},
-		"free as a string":         {charge(`"0.0"`), free, "0"},
+		"free at 1000":             {two("0", "1"), noFast, "1"},
+		"free as a string":         {charge(`"0.0"`), noFast, "0"},
 		"no row for 1000":          {`[{"finalityThreshold":2000,"minimumFee":1}]`, noFast, "1"},
 		"no row for 1000, strings": {`[{"finalityThreshold":"2000","minimumFee":"1"}]`, noFast, "1"},
 
@@ -56,22 +54,20 @@ func TestDecode(t *testing.T) {
 		"not a number":      {charge(`"NaN"`), noNumber, noNumber},
 		"a list of fees":    {charge("[1.3]"), noNumber, noNumber},
 		"in words at 2000":  {two("1", `"none"`), noNumber, noNumber},
-		"negative":          {charge("-1"), negative, negative},
-		"a negative string": {charge(`"-0.5"`), negative, negative},
-		"negative at 2000":  {two("1", "-1"), negative, negative},
-		"good and negative": {`[{"finalityThreshold":1000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":-1}]`, negative, negative},
+		"negative":          {charge("-1"), noNumber, noNumber},
+		"a negative string": {charge(`"-0.5"`), noNumber, noNumber},
+		"negative at 2000":  {two("1", "-1"), noNumber, noNumber},
+		"good and negative": {`[{"finalityThreshold":1000,"minimumFee":1},{"finalityThreshold":1000,"minimumFee":-1}]`, noNumber, noNumber},
 		"just too high":     {charge("100.0000000000000000001"), tooHigh, tooHigh},
 		"too high at 2000":  {two("1", "101"), tooHigh, tooHigh},
 		"far too high":      {charge("1e400"), tooHigh, tooHigh},
-		"a number of 60000 digits": {charge("1." + strings.Repeat("3", 60_000)),
-			"the fee is longer than 64 characters", "the fee is longer than 64 characters"},
+		"60000 digits":      {charge("1." + strings.Repeat("3", 60_000)), noNumber, noNumber},
 	} {
 		for fast, want := range map[bool]string{true: test.fast, false: test.slow} {
 			rate, err := decode([]byte(test.body), fast)
 			got := rate.String()
-			var failed *failure
-			if errors.As(err, &failed) {
-				got = failed.reason
+			if err != nil {
+				got = err.Error()
 			}
 			if got != want || err != nil && rate != (Rate{}) {
 				t.Errorf("%s, fast transfers %v: got %q, want %q", name, fast, got, want)
@@ -99,16 +95,15 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body []byte, fast bool) {
 		rate, err := decode(body, fast)
 		if err != nil {
-			var reason *failure
-			if !errors.As(err, &reason) || rate != (Rate{}) {
+			known := []string{
+				"the answer is not the expected JSON", "no row for threshold 1000 or 2000",
+				"no fee for threshold 1000, though this source charges for fast transfers",
+				"the fee is not a decimal number such as 1.3", "the fee is above 100 basis points",
+			}
+			if rate != (Rate{}) || !slices.Contains(known, err.Error()) {
 				t.Fatalf("got %s and %v, want a failure", rate, err)
 			}
-			for _, known := range []string{"the answer is not the expected JSON", "no row for threshold 1000", "the fee is "} {
-				if strings.HasPrefix(reason.reason, known) && len(reason.reason) < 90 {
-					return
-				}
-			}
-			t.Fatalf("got the reason %q", reason.reason)
+			return
 		}
 		if rate.nano > highest.nano || fast && rate.nano == 0 {
 			t.Fatalf("got %s bps, though fast is %v", rate, fast)

@@ -243,11 +243,8 @@ func (f *Fees) renew(s *source) {
 		log.Info("issuer fee is live again")
 		return
 	}
-	log = log.With("origin", string(state.Origin), "age", state.Age.String(), "reason", err.Error())
-	if cause := errors.Unwrap(err); cause != nil {
-		log = log.With("cause", cause.Error())
-	}
-	log.Warn("issuer fee is not live")
+	log.Warn("issuer fee is not live",
+		"origin", string(state.Origin), "age", state.Age.String(), "reason", err.Error())
 }
 
 // Rate is an exact fee rate between 0 and 100 basis points. It cannot hold
@@ -261,19 +258,18 @@ const (
 	// absurdBPS is far above every fee the issuer has charged. A fee beyond
 	// it is a mistake.
 	absurdBPS = 100
-	// longest is the longest number that is read.
-	longest = 64
 )
 
 var (
 	highest = Rate{absurdBPS * nanoPerBPS}
-	// errAbsurd completes a sentence, as the errors of ParseRate do.
-	errAbsurd = fmt.Errorf("is above %d basis points", absurdBPS)
+	// These complete a sentence, for which the caller has the subject.
+	errAbsurd    = fmt.Errorf("is above %d basis points", absurdBPS)
+	errNotNumber = errors.New("is not a decimal number such as 1.3")
 	// whole is 100 %, in the unit of Rate.
 	whole = uint256.NewInt(10_000 * nanoPerBPS)
-	// decimal is a number as JSON writes it. Three digits bound the exponent,
-	// and so the work of reading it.
-	decimal = regexp.MustCompile(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?$`)
+	// decimal is a number as JSON writes it, but for a sign. What bounds its length and
+	// exponent bounds the work of reading it.
+	decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,63})(\.[0-9]{1,63})?([eE][+-]?[0-9]{1,3})?$`)
 )
 
 // FromMilliBPS is the rate of that many thousandths of a basis point, or the highest.
@@ -281,18 +277,11 @@ func FromMilliBPS(milli uint32) Rate {
 	return Rate{min(uint64(milli)*(nanoPerBPS/1000), highest.nano)}
 }
 
-// ParseRate reads basis points, written as JSON writes a number; an exponent
-// of up to three digits is understood. Digits beyond a billionth of a basis
-// point round up. The error is a sentence without a subject, for the caller to
-// complete.
+// ParseRate reads basis points, written as JSON writes a number. Digits beyond a
+// billionth of a basis point round up. The error is errNotNumber or errAbsurd.
 func ParseRate(text string) (Rate, error) {
-	switch {
-	case len(text) > longest:
-		return Rate{}, fmt.Errorf("is longer than %d characters", longest)
-	case !decimal.MatchString(text):
-		return Rate{}, errors.New("is not a decimal number such as 1.3")
-	case text[0] == '-':
-		return Rate{}, errors.New("is negative")
+	if !decimal.MatchString(text) {
+		return Rate{}, errNotNumber
 	}
 	exact, _ := new(big.Rat).SetString(text)
 	exact.Mul(exact, big.NewRat(nanoPerBPS, 1))
@@ -330,18 +319,11 @@ func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
 func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
 	fee := r.Estimate(amount)
 	fee = scaleUp(&fee, uint256.NewInt(6), uint256.NewInt(5))
-	if fee.Lt(amount) {
-		return fee, nil
+	if !fee.Lt(amount) {
+		return uint256.Int{}, fault.New(fault.AmountOutOfRange, "The amount does not cover the issuer's transfer fee, "+
+			"which may be up to %s in the source token's smallest unit", fee.Dec())
 	}
-	// A rate is at most a hundredth, so 3 units are enough for the fee of 2.
-	least := "3"
-	if r.nano == 0 {
-		least = "1"
-	}
-	err := fault.New(fault.AmountOutOfRange, "The amount does not cover the issuer's transfer fee, which may be up to "+
-		"%s in the source token's smallest unit; it must be at least %s", fee.Dec(), least)
-	err.MinAmount = least
-	return uint256.Int{}, err
+	return fee, nil
 }
 
 // scaleUp is n × by / over, rounded up. The product may have more than 256 bits.

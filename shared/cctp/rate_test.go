@@ -35,15 +35,14 @@ func TestParseRate(t *testing.T) {
 		}
 	}
 	for says, texts := range map[string]string{
-		"is not a decimal number": "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null true 1e 1e+ " +
-			"1e1.5 e1 1e-+1 1e1000 1e-1000 1e0001 ١ -x --1 1\u00a0",
-		"is negative":                  "-1 -0.5 -0 -1e400 -1e-400",
-		"is above 100 basis points":    "100.1 101 1e3 100.00000000000000000001 1e999 " + strings.Repeat("9", 64),
-		"is longer than 64 characters": strings.Repeat("0", 65) + " 1.00" + zeros + " " + strings.Repeat("9", 1<<20),
+		"is not a decimal number such as 1.3": "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null " +
+			"true 1e 1e+ 1e1.5 e1 1e-+1 1e1000 1e-1000 1e0001 ١ -x --1 1\u00a0 -1 -0.5 -0 -1e400 1.000" + zeros + " " +
+			strings.Repeat("9", 65) + " " + strings.Repeat("9", 1<<20),
+		"is above 100 basis points": "100.1 101 1e3 100.00000000000000000001 1e999 " + strings.Repeat("9", 64),
 	} {
 		for text := range strings.SplitSeq(texts, " ") {
 			got, err := ParseRate(text)
-			if err == nil || !strings.HasPrefix(err.Error(), says) || got != (Rate{}) {
+			if err == nil || err.Error() != says || got != (Rate{}) {
 				t.Errorf("%.80q: got %s and %v, want an error that it %s", text, got, err, says)
 			}
 		}
@@ -82,17 +81,14 @@ func TestMaxFee(t *testing.T) {
 	// What would revert.
 	for _, test := range []struct {
 		rate   string
-		amount uint64
-		least  string
-	}{{"1.3", 0, "3"}, {"1.3", 2, "3"}, {"100", 2, "3"}, {"0.000000001", 2, "3"}, {"0", 0, "1"}} {
+		amount uint64 // one more is enough
+	}{{"1.3", 2}, {"100", 2}, {"0.000000001", 2}, {"0", 0}} {
 		rate := bps(t, test.rate)
-		_, err := rate.MaxFee(uint256.NewInt(test.amount))
-		got := fault.From(err)
-		says := strings.HasSuffix(got.Message, "at least "+test.least)
-		if got.Code != fault.AmountOutOfRange || got.MinAmount != test.least || !says {
-			t.Errorf("%+v: got %+v", test, got)
+		got, err := rate.MaxFee(uint256.NewInt(test.amount))
+		if !got.IsZero() || fault.From(err).Code != fault.AmountOutOfRange {
+			t.Errorf("%+v: got %s, %v", test, got.Dec(), err)
 		}
-		if _, err := rate.MaxFee(uint256.MustFromDecimal(test.least)); err != nil {
+		if _, err := rate.MaxFee(uint256.NewInt(test.amount + 1)); err != nil {
 			t.Errorf("%+v: got %v for the least amount", test, err)
 		}
 	}
@@ -162,7 +158,7 @@ func FuzzParseRate(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, err := ParseRate(text)
-		if len(text) > 64 || strings.Trim(text, "0123456789.eE+-") != "" {
+		if len(text) > 133 || strings.Trim(text, "0123456789.eE+-") != "" {
 			if err == nil {
 				t.Fatalf("got %s for what is no number", got)
 			}

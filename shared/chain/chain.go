@@ -6,9 +6,7 @@
 package chain
 
 import (
-	"encoding/hex"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -86,7 +84,7 @@ func otherNotation(text string) ID {
 // idByText has the routing IDs of all networks and privacy pools.
 var idByText = func() map[string]ID {
 	byText := map[string]ID{}
-	for _, id := range slices.Concat(privacy, public) {
+	for _, id := range all.IDs() {
 		byText[id.String()] = id
 	}
 	return byText
@@ -112,14 +110,11 @@ func (a Address) String() string { return a.text }
 // case, or in mixed case with a valid EIP-55 checksum. The error is a sentence
 // without its subject, such as "is not an EVM address"; the caller adds it.
 func ParseAddress(text string) (common.Address, error) {
-	var a common.Address
-	if len(text) != 2+2*len(a) || text[:2] != "0x" {
-		return a, errShape
-	}
-	if _, err := hex.Decode(a[:], []byte(text[2:])); err != nil {
+	if !strings.HasPrefix(text, "0x") || !common.IsHexAddress(text) {
 		return common.Address{}, errShape
 	}
-	mixed := strings.ContainsAny(text[2:], "abcdef") && strings.ContainsAny(text[2:], "ABCDEF")
+	a := common.HexToAddress(text)
+	mixed := strings.ContainsAny(text, "abcdef") && strings.ContainsAny(text, "ABCDEF")
 	if mixed && a.Hex() != text {
 		return common.Address{}, ErrChecksum
 	}

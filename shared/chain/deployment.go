@@ -155,7 +155,7 @@ func (d *Deployment) Contracts() []Router {
 // rowsOf are the rows that a pair which is served needs.
 func (d *Deployment) rowsOf(needs func(p *Pair, row end) bool) (found []Router) {
 	for _, r := range d.rows {
-		if slices.ContainsFunc(d.pairs, func(p Pair) bool { return needs(&p, r.source()) }) {
+		if slices.ContainsFunc(d.catalog, func(p Pair) bool { return needs(&p, r.source()) }) {
 			found = append(found, r)
 		}
 	}
@@ -164,7 +164,7 @@ func (d *Deployment) rowsOf(needs func(p *Pair, row end) bool) (found []Router) 
 
 // Unserved lists the pairs of the table that the deployment does not serve.
 func (d *Deployment) Unserved() (pairs []Pair) {
-	for _, p := range all.pairs {
+	for _, p := range all {
 		if d.pair(p.source(), p.destination()) == nil {
 			pairs = append(pairs, p)
 		}
@@ -174,7 +174,7 @@ func (d *Deployment) Unserved() (pairs []Pair) {
 
 // UsesIssuer tells whether a pair that is served goes through the issuer's network.
 func (d *Deployment) UsesIssuer() bool {
-	return slices.ContainsFunc(d.pairs, func(p Pair) bool {
+	return slices.ContainsFunc(d.catalog, func(p Pair) bool {
 		return p.Route == CCTPInbound || d.FeeChain(p.Dst) != p.Dst.Network()
 	})
 }
@@ -183,7 +183,7 @@ func (d *Deployment) UsesIssuer() bool {
 // comes from, where it goes to and, for burns, the settlement chain.
 func (d *Deployment) Networks() (needed []Network) {
 	ids := map[ID]bool{}
-	for _, p := range d.pairs {
+	for _, p := range d.catalog {
 		ids[p.Src.Network()] = true
 		ids[p.Dst.Network()] = true
 	}

@@ -91,7 +91,6 @@ func ParseDeployment(data []byte) (*Deployment, error) {
 		return cmp.Or(cmp.Compare(a.ChainID, b.ChainID), cmp.Compare(a.Token.Symbol, b.Token.Symbol))
 	})
 	b.serve()
-	b.warnOfSharedRouters()
 	if err := b.Err(); err != nil {
 		return nil, err
 	}
@@ -143,7 +142,7 @@ func (b builder) checkValues(file *deploymentFile) {
 		if row.Seconds == 0 || row.Seconds > mostSeconds {
 			b.Add(at+".seconds", "%d is not between 1 and %d, a week", row.Seconds, mostSeconds)
 		}
-		if !slices.ContainsFunc(all.pairs, func(p Pair) bool { return row.matches(&p) }) {
+		if !slices.ContainsFunc(all, func(p Pair) bool { return row.matches(&p) }) {
 			b.Add(at, "no supported pair matches it; "+
 				"type is DIRECT or CCTP_INBOUND, chains are numbers, tokens are symbols")
 		}
@@ -170,7 +169,7 @@ func printable(text string) bool {
 func (b builder) settlement(file deploymentFile) {
 	id := file.Settlement.ChainID
 	network, _ := FindNetwork(id)
-	if network.CCTP == nil || network.ID != id || !slices.Contains(PoolChains, id) {
+	if network.CCTP == nil || !slices.Contains(PoolChains, id) {
 		b.Add("settlement.chainId", "%d is not a pool chain on the issuer's network; use 1 or 8453", id)
 	} else {
 		b.Settlement.ChainID, b.Settlement.Domain = id, network.CCTP.Domain
@@ -186,7 +185,7 @@ func (b builder) pools(rows []poolRow) {
 		at := fmt.Sprintf("pools[%d]", i)
 		src := row.source()
 		switch {
-		case !slices.ContainsFunc(all.pairs, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
+		case !slices.ContainsFunc(all, func(p Pair) bool { return p.source() == src && p.Route == Direct }):
 			b.Add(at, "no pair needs a pool for %s", src)
 		case slices.ContainsFunc(b.rows, func(r Router) bool { return r.source() == src }):
 			b.Add(at, "%s has an earlier row", src)
@@ -201,11 +200,16 @@ func (b builder) addRow(src end, target Address) {
 }
 
 // router reads a router. The privacy pool of a network may share the one of its token
-// there, which warnOfSharedRouters tells of.
+// there, with a warning: on chain its swaps look like ordinary ones, which cost another fee.
 func (b builder) router(at, text string, src end) Address {
 	network := src.id.Network()
 	for _, r := range b.rows {
 		if r.Router.String() == text && r.Token.Symbol == src.symbol && r.Token.ChainID == network {
+			b.Warnings = append(b.Warnings, fmt.Sprintf(
+				"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an "+
+					"ordinary one on chain, and pays the ordinary fee instead of the quoted one; "+
+					"give the privacy pool a router of its own",
+				src.symbol, src.id, r.ChainID, text))
 			return r.Router
 		}
 	}
@@ -252,17 +256,15 @@ func (r secondsRow) matches(p *Pair) bool {
 // serve finds the pairs that have all their contracts, and checks that these can be
 // quoted with an integrator.
 func (b builder) serve() {
-	var served []Pair
-	for _, p := range all.pairs {
+	for _, p := range all {
 		if b.serves(&p) {
-			served = append(served, p)
+			b.catalog = append(b.catalog, p)
 		}
 	}
-	b.catalog = newCatalog(served)
-	if len(served) == 0 {
+	if len(b.catalog) == 0 {
 		b.Add("pools", "no pair is served: each needs the pool that takes the money and the one that pays out")
 	}
-	for _, p := range served {
+	for _, p := range b.catalog {
 		network := b.FeeChain(p.Dst)
 		if _, ok := b.registries[network]; !ok {
 			b.Add("registries."+network.String(), "missing; swaps are paid out on that chain")
@@ -276,21 +278,6 @@ func (b builder) serves(p *Pair) bool {
 	none := Address{}
 	return b.Target(p) != none && b.target(b.payer(p.destination())) != none &&
 		(p.Route != CCTPInbound || b.Settlement.Receiver != none)
-}
-
-// warnOfSharedRouters tells of privacy pools without routers of their own. On
-// chain their swaps look like ordinary ones, which cost another fee.
-func (b builder) warnOfSharedRouters() {
-	for _, r := range b.rows {
-		network := r.ChainID.Network()
-		if !r.ChainID.Private() || b.target(end{network, r.Token.Symbol}) != r.Router {
-			continue
-		}
-		b.Warnings = append(b.Warnings, fmt.Sprintf(
-			"%s on %s and on %s share the router %s: a swap out of the privacy pool cannot be told from an ordinary "+
-				"one on chain, and pays the ordinary fee instead of the quoted one; give %s a router of its own",
-			r.Token.Symbol, r.ChainID, network, r.Router, r.ChainID))
-	}
 }
 
 // contract reads the address of a contract and gives it its role on a network.

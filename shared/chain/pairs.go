@@ -3,7 +3,6 @@ package chain
 import (
 	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,21 +32,17 @@ func (r Route) String() string {
 
 type ids []ID
 
-var (
-	privacy = ids{PrivacyEthereum, PrivacyBNB}
-	public  = idsOf(networks, func(Network) bool { return true })
-	// onCCTP are the chains from which, and to which, USDC travels over the issuer's network: those without a pool.
-	onCCTP = idsOf(table, func(n Network) bool { return n.CCTP != nil && !slices.Contains(PoolChains, n.ID) })
-)
+var privacy = ids{PrivacyEthereum, PrivacyBNB}
 
-func idsOf(rows []Network, wanted func(Network) bool) (list ids) {
-	for _, n := range rows {
-		if wanted(n) {
+// onCCTP are the chains from which, and to which, USDC travels over the issuer's network: those without a pool.
+var onCCTP = func() (list ids) {
+	for _, n := range table {
+		if n.CCTP != nil && !slices.Contains(PoolChains, n.ID) {
 			list = append(list, n.ID)
 		}
 	}
 	return list
-}
+}()
 
 // pairs lists every supported swap. A row stands for all swaps from a chain in
 // src to a chain in dst.
@@ -111,9 +106,11 @@ func (p *Pair) source() end { return end{p.Src, p.SrcToken.Symbol} }
 
 func (p *Pair) destination() end { return end{p.Dst, p.DstToken.Symbol} }
 
-// all are the pairs of the table.
-var all = func() catalog {
-	var list []Pair
+// catalog is a list of pairs, in the order of the table.
+type catalog []Pair
+
+// all has every pair.
+var all = func() (list catalog) {
 	for _, row := range pairs {
 		for _, src := range row.src {
 			for _, dst := range row.dst {
@@ -122,8 +119,11 @@ var all = func() catalog {
 			}
 		}
 	}
-	return newCatalog(list)
+	return list
 }()
+
+// public are the networks, by ID.
+var public = slices.DeleteFunc(all.IDs(), ID.Private)
 
 func tableToken(id ID, symbol string) Token {
 	network, _ := FindNetwork(id)
@@ -135,30 +135,10 @@ func tableToken(id ID, symbol string) Token {
 	panic("the pair table names " + symbol + " on chain " + id.String() + ", which networks.go does not have")
 }
 
-// catalog is a list of pairs, and what is in it.
-type catalog struct {
-	pairs  []Pair
-	tokens map[ID][]Token // by routing ID, in the order of the pairs
-}
-
-func newCatalog(list []Pair) catalog {
-	c := catalog{list, map[ID][]Token{}}
-	add := func(id ID, t Token) {
-		if !slices.Contains(c.tokens[id], t) {
-			c.tokens[id] = append(c.tokens[id], t)
-		}
-	}
-	for _, p := range list {
-		add(p.Src, p.SrcToken)
-		add(p.Dst, p.DstToken)
-	}
-	return c
-}
-
 // pair finds a pair by its ends, nil for none.
-func (c *catalog) pair(src, dst end) *Pair {
-	for i := range c.pairs {
-		if p := &c.pairs[i]; p.source() == src && p.destination() == dst {
+func (c catalog) pair(src, dst end) *Pair {
+	for i := range c {
+		if p := &c[i]; p.source() == src && p.destination() == dst {
 			return p
 		}
 	}
@@ -166,22 +146,36 @@ func (c *catalog) pair(src, dst end) *Pair {
 }
 
 // Pairs lists the pairs in the order of the table.
-func (c *catalog) Pairs() []Pair { return slices.Clone(c.pairs) }
+func (c catalog) Pairs() []Pair { return slices.Clone(c) }
 
 // IDs lists every routing ID of a pair, by number.
-func (c *catalog) IDs() []ID { return slices.Sorted(maps.Keys(c.tokens)) }
+func (c catalog) IDs() (list []ID) {
+	for _, p := range c {
+		list = append(list, p.Src, p.Dst)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
 
 // Tokens lists the tokens that can be swapped from or to id.
-func (c *catalog) Tokens(id ID) []Token { return slices.Clone(c.tokens[id]) }
+func (c catalog) Tokens(id ID) (tokens []Token) {
+	add := func(at ID, t Token) {
+		if at == id && !slices.Contains(tokens, t) {
+			tokens = append(tokens, t)
+		}
+	}
+	for _, p := range c {
+		add(p.Src, p.SrcToken)
+		add(p.Dst, p.DstToken)
+	}
+	return tokens
+}
 
 // Pairs lists every pair there is. A deployment may serve fewer.
 func Pairs() []Pair { return all.Pairs() }
 
 // IDs lists every routing ID: the public chains and the privacy pools, by number.
 func IDs() []ID { return all.IDs() }
-
-// Tokens lists the tokens of the pairs from or to id.
-func Tokens(id ID) []Token { return all.Tokens(id) }
 
 // FindToken finds a token of a pair from or to id, as FindPair does.
 func FindToken(id ID, name string) (*Token, error) { return all.findToken(id, name) }
@@ -196,10 +190,13 @@ func ParseID(text string) (ID, error) { return all.ParseID(text) }
 
 // findToken finds a token of any pair from or to id, nil for none.
 func findToken(id ID, is func(t *Token) bool) *Token {
-	tokens := all.tokens[id]
-	for i := range tokens {
-		if is(&tokens[i]) {
-			return &tokens[i]
+	for i := range all {
+		p := &all[i]
+		switch {
+		case p.Src == id && is(&p.SrcToken):
+			return &p.SrcToken
+		case p.Dst == id && is(&p.DstToken):
+			return &p.DstToken
 		}
 	}
 	return nil
@@ -223,7 +220,7 @@ func sameSymbol(symbol, name string) bool {
 
 // ParseID reads a routing ID from a request. Every one that exists is read; the error
 // lists those that have a pair.
-func (c *catalog) ParseID(text string) (ID, error) {
+func (c catalog) ParseID(text string) (ID, error) {
 	if id, ok := idByText[text]; ok {
 		return id, nil
 	}
@@ -242,7 +239,7 @@ func (c *catalog) ParseID(text string) (ID, error) {
 }
 
 // findToken finds a token of any pair from or to id, by its symbol or its address.
-func (c *catalog) findToken(id ID, name string) (*Token, error) {
+func (c catalog) findToken(id ID, name string) (*Token, error) {
 	if strings.HasPrefix(name, "0x") {
 		address, err := ParseAddress(name)
 		if errors.Is(err, ErrChecksum) {
@@ -269,9 +266,9 @@ func (c *catalog) findToken(id ID, name string) (*Token, error) {
 	return nil, c.notListed(id, "That token")
 }
 
-func (c *catalog) notListed(id ID, subject string) error {
+func (c catalog) notListed(id ID, subject string) error {
 	var symbols []string
-	for _, t := range c.tokens[id] {
+	for _, t := range c.Tokens(id) {
 		symbols = append(symbols, t.Symbol)
 	}
 	return fault.New(fault.UnsupportedToken, "%s is not supported on chain %s; supported there: %s",
@@ -279,7 +276,7 @@ func (c *catalog) notListed(id ID, subject string) error {
 }
 
 // FindPair finds both tokens of a swap and checks that they are one of the pairs.
-func (c *catalog) FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
+func (c catalog) FindPair(src ID, srcToken string, dst ID, dstToken string) (*Pair, error) {
 	from, err := c.findToken(src, srcToken)
 	if err != nil {
 		return nil, fault.About(fault.SourceToken, err)
@@ -297,9 +294,9 @@ func (c *catalog) FindPair(src ID, srcToken string, dst ID, dstToken string) (*P
 
 // unsupported says that two ends are not a pair, and where the source token can
 // go instead.
-func (c *catalog) unsupported(src, dst end) error {
+func (c catalog) unsupported(src, dst end) error {
 	var alternatives []fault.Alternative
-	for _, p := range c.pairs {
+	for _, p := range c {
 		if p.source() == src {
 			alternatives = append(alternatives, fault.Alternative{Chain: p.Dst.String(), Token: p.DstToken.Symbol})
 		}
@@ -308,7 +305,7 @@ func (c *catalog) unsupported(src, dst end) error {
 	switch {
 	case all.pair(src, dst) != nil:
 		why = "; this deployment does not serve it"
-	case !slices.ContainsFunc(c.tokens[src.id], func(t Token) bool { return t.Symbol == src.symbol }):
+	case !slices.ContainsFunc(c.Tokens(src.id), func(t Token) bool { return t.Symbol == src.symbol }):
 		why = "; this deployment does not serve " + src.String()
 	case alternatives == nil:
 		why = "; " + src.String() + " can be received but not sent"

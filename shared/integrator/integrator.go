@@ -9,19 +9,18 @@
 package integrator
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
-	"sync/atomic"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/common/hexutil"
+	"golang.org/x/time/rate"
 
 	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/calldata"
@@ -56,7 +55,7 @@ type Config struct {
 	// CacheSize is how many active integrators are cached, and four times how many
 	// others.
 	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096" min:"1" max:"1048576"`
-	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s" above:"0s" max:"1h"`
+	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s" min:"1ms" max:"1h"`
 }
 
 func (c Config) Validate() error { return setting.Check(c) }
@@ -65,28 +64,24 @@ func (c Config) Validate() error { return setting.Check(c) }
 // form. Both give the same ID.
 func ParseID(text string) (ID, error) {
 	const (
-		shortLen = 2 + 2*common.AddressLength
-		longLen  = 2 + 2*len(ID{})
+		addressLen = 2 + 2*common.AddressLength
+		idLen      = 2 + 2*len(ID{})
 	)
-	subject, digits := "The integrator ID", text
-	if len(text) == longLen && text[:2] == "0x" {
-		var word ID
-		if _, err := hex.Decode(word[:], []byte(text[2:])); err != nil {
-			return ID{}, invalid("The integrator ID has characters that are not hexadecimal digits")
-		}
-		if !calldata.IsZero(word[:padding]) {
+	if len(text) == idLen && text[:2] == "0x" {
+		zeros, digits := text[2:2+2*padding], text[2+2*padding:]
+		if strings.Trim(zeros, "0") != "" {
 			return ID{}, invalid("The integrator ID is not the 32-byte form of an address: " +
 				"its first 12 bytes must be zero")
 		}
-		subject, digits = "The address within the integrator ID", "0x"+text[2+2*padding:]
+		text = "0x" + digits
 	}
-	if len(digits) != shortLen {
+	if len(text) != addressLen {
 		return ID{}, invalid("The integrator ID must be a wallet address (0x and 40 hexadecimal digits) " +
 			"or its 32-byte form (0x and 64, of which the first 24 are zeros)")
 	}
-	wallet, err := chain.ParseAddress(digits)
+	wallet, err := chain.ParseAddress(text)
 	if err != nil {
-		return ID{}, invalid("%s %v", subject, err)
+		return ID{}, invalid("The integrator ID %v", err)
 	}
 	if wallet == (common.Address{}) {
 		return ID{}, invalid("The integrator ID is zero: name a registered wallet, or leave the parameter out")
@@ -104,7 +99,7 @@ func idOf(wallet common.Address) (id ID) {
 }
 
 // String is the canonical form: 0x and 64 digits.
-func (id ID) String() string { return "0x" + hex.EncodeToString(id[:]) }
+func (id ID) String() string { return hexutil.Encode(id[:]) }
 
 // Registry reads the integrator registries of a deployment. It is safe for
 // concurrent use.
@@ -116,19 +111,19 @@ type Registry struct {
 	cache      *cache.Cache[registration]
 	Options
 
-	differLogged atomic.Int64 // when the log last said that endpoints differ
+	differLog rate.Sometimes
 }
 
-// Options of a Registry. All are optional.
+// Options of a Registry.
 type Options struct {
 	Hooks    Hooks
-	Validity time.Duration    // how long a quote counts; see Partner.GoodUntil
-	Log      *slog.Logger     // for bugs, and endpoints that differ; nil logs nothing
-	Now      func() time.Time // nil for time.Now
+	Validity time.Duration // how long a quote counts; see Partner.GoodUntil
+	Log      *slog.Logger  // for bugs, and endpoints that differ
+	Now      func() time.Time
 }
 
 // Hooks are called during look-ups, for metrics. Many goroutines call them, and
-// they must be quick. All of them are set, or none.
+// they must be quick. A Registry that looks anything up needs all of them.
 type Hooks struct {
 	// A look-up was answered from the cache, or it was not.
 	Hit, Miss func(network chain.ID)
@@ -146,21 +141,14 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	if opts.Now == nil {
-		opts.Now = time.Now
-	}
-	opts.Log = cmp.Or(opts.Log, slog.New(slog.DiscardHandler))
-	if opts.Hooks.Hit == nil {
-		ignore := func(chain.ID) {}
-		opts.Hooks = Hooks{
-			Hit: ignore, Miss: ignore, Differ: ignore,
-			Failure: func(chain.ID, rpc.Reason) {},
-			Latency: func(chain.ID, time.Duration) {},
-		}
-	}
-	cache := cache.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log)
 	return &Registry{
-		deployment: d, chains: chains, ttl: cfg.CacheTTL, timeout: lookupTimeout, cache: cache, Options: opts,
+		deployment: d,
+		chains:     chains,
+		ttl:        cfg.CacheTTL,
+		timeout:    lookupTimeout,
+		cache:      cache.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log),
+		Options:    opts,
+		differLog:  rate.Sometimes{Interval: 10 * time.Minute},
 	}, nil
 }
 
@@ -175,7 +163,7 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	if cached, ok := r.cache.Get(k); ok {
 		r.Hooks.Hit(network)
 		reg := cached.Value
-		if r.Now().Sub(reg.partner.CheckedAt) >= r.ttl/2 && reg.accepted() {
+		if r.Now().Sub(reg.CheckedAt) >= r.ttl/2 && reg.accepted() {
 			r.cache.Renew(k, func() (cache.Entry[registration], error) { return r.fetch(context.Background(), k) })
 		}
 		return reg.result(network)
@@ -189,10 +177,10 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	}
 	failure, failed := errors.AsType[*rpc.Failure](err)
 	switch {
-	case !failed && ctx.Err() != nil:
-		return Partner{}, unverified(fmt.Errorf("timed out: %w", err), time.Second,
-			"The integrator could not be verified on chain %s in time; try again shortly", network)
-	case !failed:
+	case failed:
+	case ctx.Err() != nil:
+		failure = errLate
+	default:
 		failure = errPanicked
 	}
 	return Partner{}, faultOf(failure, network)
@@ -202,27 +190,22 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 // same key at the same time, and does not end with a caller. Known partners have a lane of
 // their own. The error is a *rpc.Failure, which is not kept.
 func (r *Registry) fetch(ctx context.Context, k cache.Key) (entry cache.Entry[registration], err error) {
-	q := question{Key: k, registry: r.deployment.Registry(k.Network), lane: rpc.Unverified}
+	if r.deployment.Registry(k.Network) == (chain.Address{}) || r.chains.Endpoints(k.Network) == 0 {
+		r.Hooks.Failure(k.Network, rpc.Unconfigured)
+		return entry, errUnconfigured
+	}
+	lane := rpc.Unverified
 	if r.cache.Last(k).Known {
-		q.lane = rpc.Partners
+		lane = rpc.Partners
 	}
 	start := r.Now()
-	reg, f := r.agreed(ctx, q)
-	if f == nil || f.Reason != rpc.Unconfigured {
-		r.Hooks.Latency(k.Network, r.Now().Sub(start))
-	}
+	reg, f := r.agreed(ctx, k, lane)
+	r.Hooks.Latency(k.Network, r.Now().Sub(start))
 	if f != nil {
 		r.Hooks.Failure(k.Network, f.Reason)
 		return entry, f
 	}
-	return cache.Entry[registration]{Value: reg, Until: reg.partner.CheckedAt.Add(r.ttl), Known: reg.accepted()}, nil
-}
-
-// question is what is asked about an integrator, where, and for whom.
-type question struct {
-	cache.Key
-	registry chain.Address
-	lane     rpc.Lane
+	return cache.Entry[registration]{Value: reg, Until: reg.CheckedAt.Add(r.ttl), Known: reg.accepted()}, nil
 }
 
 // reading is what one endpoint says, or why it says nothing.
@@ -233,7 +216,7 @@ type reading struct {
 }
 
 func (w reading) String() string {
-	return fmt.Sprintf("endpoint %d: %d basis points, active %t", w.endpoint, w.partner.FeeBPS, w.active)
+	return fmt.Sprintf("endpoint %d: %d basis points, active %t", w.endpoint, w.FeeBPS, w.active)
 }
 
 // secondWait is how long the second of two endpoints is waited for once the first
@@ -241,43 +224,21 @@ func (w reading) String() string {
 const secondWait = 300 * time.Millisecond
 
 var (
-	errNoRegistry = &rpc.Failure{Reason: rpc.Unconfigured, Text: "no registry", RetryAfter: time.Minute}
-	errPanicked   = &rpc.Failure{Reason: rpc.Undecodable, Text: "the lookup panicked", RetryAfter: time.Minute}
-	errDisagree   = &rpc.Failure{
+	errUnconfigured = &rpc.Failure{
+		Reason: rpc.Unconfigured, Text: "no registry, or no endpoint", RetryAfter: time.Minute,
+	}
+	errLate     = &rpc.Failure{Reason: rpc.Timeout, Text: "the caller no longer waits", RetryAfter: time.Second}
+	errPanicked = &rpc.Failure{Reason: rpc.Undecodable, Text: "the lookup panicked", RetryAfter: time.Minute}
+	errDisagree = &rpc.Failure{
 		Reason: rpc.Disagree, Text: "endpoints disagree about the integrator", RetryAfter: time.Second,
 	}
 )
 
-// agreed is what two endpoints say, or all that one says if no other answers.
-func (r *Registry) agreed(ctx context.Context, q question) (registration, *rpc.Failure) {
-	if q.registry == (chain.Address{}) {
-		return registration{}, errNoRegistry
-	}
-	said, f := r.readings(ctx, q)
-	if len(said) == 0 {
-		return registration{}, f
-	}
-	isAgreed := len(said) == 1 || lastAgrees(said)
-	if len(said) > 2 || !isAgreed {
-		r.differ(q, said)
-	}
-	if !isAgreed {
-		return registration{}, errDisagree
-	}
-	return said[len(said)-1].registration, nil
-}
-
-// lastAgrees tells whether an endpoint says what the last one says.
-func lastAgrees(said []reading) bool {
-	last := len(said) - 1
-	return slices.ContainsFunc(said[:last], func(w reading) bool { return w.same(said[last].registration) })
-}
-
-// readings asks two endpoints at once, and one more for each that fails, or says something
-// else. It ends when two agree, or all but one are late. Of failures, the one counts that
-// may be gone first.
-func (r *Registry) readings(ctx context.Context, q question) (said []reading, failure *rpc.Failure) {
-	all := max(1, r.chains.Endpoints(q.Network)) // without any, the failure is that of the first
+// agreed is what two endpoints say, or what one says if no other answers. It asks two at
+// once, and one more for each that fails or says something else. If none answers, the
+// failure counts that may be gone first.
+func (r *Registry) agreed(ctx context.Context, k cache.Key, lane rpc.Lane) (registration, *rpc.Failure) {
+	all := r.chains.Endpoints(k.Network)
 	answers := make(chan reading, all)
 	asked := 0
 	askNext := func() {
@@ -285,93 +246,99 @@ func (r *Registry) readings(ctx context.Context, q question) (said []reading, fa
 			return
 		}
 		asked++
-		place := asked
+		w := reading{endpoint: asked, failure: errPanicked}
 		safego.Go(r.Log, "asking a registry", func() {
-			w := reading{failure: errPanicked}
 			defer func() { answers <- w }()
-			w = r.read(ctx, q, place)
+			w.registration, w.failure = r.read(ctx, k, lane, w.endpoint)
 		})
 	}
 	askNext()
 	askNext()
+	var said []reading // each something else
+	var failure *rpc.Failure
 	var late <-chan time.Time
 	for answered := 0; answered < asked; answered++ {
 		select {
 		case w := <-answers:
-			if w.failure != nil {
+			switch {
+			case w.failure != nil:
 				if failure == nil || w.failure.RetryAfter < failure.RetryAfter {
 					failure = w.failure
 				}
 				askNext()
 				continue
+			case slices.ContainsFunc(said, w.same):
+				if len(said) > 1 {
+					r.differ(k, append(said, w))
+				}
+				return w.registration, nil
 			}
 			said = append(said, w)
-			switch {
-			case len(said) == 1:
+			if len(said) == 1 {
 				late = time.After(secondWait)
-			case lastAgrees(said):
-				return said, nil
-			default:
-				late = nil
-				askNext()
+				continue
 			}
+			late = nil
+			askNext()
 		case <-late:
 			// The question goes on in the background: an endpoint that hangs is skipped
 			// afterwards, and not waited for again.
-			return said, nil
+			return said[0].registration, nil
 		}
 	}
-	return said, failure
+	switch len(said) {
+	case 0:
+		return registration{}, failure
+	case 1:
+		return said[0].registration, nil
+	}
+	r.differ(k, said)
+	return registration{}, errDisagree
 }
 
-// differLogEvery is how often the log says at most that endpoints differ.
-const differLogEvery = 10 * time.Minute
-
 // differ tells that endpoints tell different things.
-func (r *Registry) differ(q question, said []reading) {
-	r.Hooks.Differ(q.Network)
-	now, last := r.Now().UnixNano(), r.differLogged.Load()
-	if now-last < int64(differLogEvery) || !r.differLogged.CompareAndSwap(last, now) {
-		return
-	}
-	r.Log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
-		"chain", q.Network, "integrator", ID(q.Name).String(), "said", fmt.Sprint(said))
+func (r *Registry) differ(k cache.Key, said []reading) {
+	r.Hooks.Differ(k.Network)
+	r.differLog.Do(func() {
+		r.Log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
+			"chain", k.Network, "integrator", ID(k.Name).String(), "said", fmt.Sprint(said))
+	})
 }
 
 // read reads a registration from one endpoint.
-func (r *Registry) read(ctx context.Context, q question, place int) (w reading) {
-	w.endpoint = place
-	err := r.chains.AskOne(ctx, q.Network, place, q.lane, func(ctx context.Context, e *rpc.Endpoint) error {
+func (r *Registry) read(
+	ctx context.Context, k cache.Key, lane rpc.Lane, endpoint int,
+) (reg registration, failure *rpc.Failure) {
+	err := r.chains.AskOne(ctx, k.Network, endpoint, lane, func(ctx context.Context, e *rpc.Endpoint) error {
 		askedAt := r.Now()
 		var output hexutil.Bytes
 		var latest rpc.Block
-		reads := []rpc.Read{rpc.ReadContract(q.registry.Address, getIntegrator(q.Name), &output)}
-		if r.chains.Endpoints(q.Network) > 1 {
+		registry := r.deployment.Registry(k.Network).Address
+		reads := []rpc.Read{rpc.ReadContract(registry, getIntegrator(k.Name), &output)}
+		if r.chains.Endpoints(k.Network) > 1 {
 			reads = append(reads, rpc.ReadLatest(&latest))
 		}
 		if err := e.ReadAll(ctx, reads...); err != nil {
 			return err
 		}
-		if len(reads) > 1 && latest.TooOld(q.Network, askedAt) { // what it says may have changed since
+		if len(reads) > 1 && latest.TooOld(k.Network, askedAt) { // what it says may have changed since
 			return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is of %v", latest.At())}
 		}
 		var f *rpc.Failure
-		if w.registration, f = decode(q.Name, output); f != nil {
+		if reg, f = decode(k.Name, output); f != nil {
 			return f
 		}
-		w.partner.CheckedAt, w.partner.GoodUntil = askedAt, askedAt.Add(r.ttl+r.Validity/2)
+		reg.CheckedAt = askedAt
+		reg.GoodUntil = askedAt.Add(r.ttl + r.Validity/2)
 		return nil
 	})
-	errors.As(err, &w.failure)
-	return w
+	errors.As(err, &failure)
+	return reg, failure
 }
-
-// Health tells whether the registry of one chain can be read.
-type Health = rpc.Health
 
 // Health reports on every chain with a registry, by ID, without calling it. What
 // other uses of its endpoints met with does not count.
-func (r *Registry) Health() (report []Health) {
+func (r *Registry) Health() (report []rpc.Health) {
 	for _, id := range chain.PoolChains {
 		if r.deployment.Registry(id) != (chain.Address{}) {
 			report = append(report, r.chains.Health(id, rpc.Partners, rpc.Unverified))
@@ -406,7 +373,7 @@ const MaxFeeBPS = 1000
 
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
-	partner Partner // without a wallet if it is not registered
+	Partner // without a wallet if it is not registered
 	active  bool
 }
 
@@ -415,11 +382,11 @@ type registration struct {
 func (reg registration) result(network chain.ID) (Partner, error) {
 	switch {
 	case reg.accepted():
-		return reg.partner, nil
+		return reg.Partner, nil
 	case reg.active:
 		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee "+
-			"of %d basis points, and this service accepts %d at most", network, reg.partner.FeeBPS, MaxFeeBPS)
-	case reg.partner.Wallet != chain.Address{}:
+			"of %d basis points, and this service accepts %d at most", network, reg.FeeBPS, MaxFeeBPS)
+	case reg.Wallet != chain.Address{}:
 		return Partner{}, fault.New(fault.IntegratorInactive,
 			"The integrator is registered on chain %s, but is not active there", network)
 	default:
@@ -429,35 +396,28 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 }
 
 // same tells whether another endpoint says the same.
-func (reg registration) same(other registration) bool {
-	return reg.active == other.active &&
-		reg.partner.Wallet == other.partner.Wallet && reg.partner.FeeBPS == other.partner.FeeBPS
+func (reg registration) same(other reading) bool {
+	return reg.active == other.active && reg.Wallet == other.Wallet && reg.FeeBPS == other.FeeBPS
 }
 
 // accepted tells whether quotes are made for the integrator.
-func (reg registration) accepted() bool { return reg.active && reg.partner.FeeBPS <= MaxFeeBPS }
+func (reg registration) accepted() bool { return reg.active && reg.FeeBPS <= MaxFeeBPS }
 
-// faultOf is the error that a look-up returns for a failure.
+// faultOf is the error that a look-up returns for a failure. It makes a new fault each
+// time, because callers add to it.
 func faultOf(f *rpc.Failure, network chain.ID) error {
-	text := "The integrator could not be verified on chain %s; " +
-		"try again shortly"
+	text := "The integrator could not be verified on chain %s; try again shortly"
 	switch f.Reason {
 	case rpc.Unconfigured:
 		text = "Integrators cannot be verified on chain %s: no RPC endpoint is configured. " +
 			"Request a quote without integratorId"
 	case rpc.Disagree:
-		text = "The nodes of chain %s disagree about the integrator" +
-			"; try again shortly"
+		text = "The nodes of chain %s disagree about the integrator; try again shortly"
 	case rpc.Reverted, rpc.Misconfigured:
 		text = "The registry on chain %s has no valid entry for this integrator"
 	}
-	return unverified(f, f.RetryAfter, text, network)
-}
-
-// unverified makes a new fault each time, because callers add to it.
-func unverified(cause error, retryAfter time.Duration, format string, network chain.ID) error {
-	e := fault.New(fault.IntegratorUnverified, format, network).Because(cause)
-	e.RetryAfter = retryAfter
+	e := fault.New(fault.IntegratorUnverified, text, network).Because(f)
+	e.RetryAfter = f.RetryAfter
 	return e
 }
 

@@ -57,8 +57,8 @@ func TestParseIDRefuses(t *testing.T) {
 		"another prefix":         {"0X" + checksummed[2:], "0x followed by 40 hexadecimal digits"},
 		"no hex":                 {"0xZ" + checksummed[3:], "0x followed by 40 hexadecimal digits"},
 		"checksum":               {wrongCase, "The integrator ID is in mixed case but its EIP-55 checksum"},
-		"32 bytes, checksum":     {"0x" + zeros + wrongCase[2:], "The address within the integrator ID is in mixed case but its EIP-55 checksum"},
-		"32 bytes, no hex":       {"0x" + zeros + "Z" + checksummed[3:], "not hexadecimal"},
+		"32 bytes, checksum":     {"0x" + zeros + wrongCase[2:], "The integrator ID is in mixed case but its EIP-55 checksum"},
+		"32 bytes, no hex":       {"0x" + zeros + "Z" + checksummed[3:], "0x followed by 40 hexadecimal digits"},
 		"32 bytes, other":        {"0x" + strings.Repeat("0", 23) + "1" + checksummed[2:], "first 12 bytes must be zero"},
 		"32 bytes, padded right": {checksummed + zeros, "first 12 bytes must be zero"},
 		"32 bytes, prefix":       {"0X" + zeros + checksummed[2:], "must be a wallet address"},
@@ -200,8 +200,8 @@ func FuzzDecode(f *testing.F) {
 			}
 			return
 		}
-		want := pack(t, a.partner.Wallet.Address, a.partner.FeeBPS, a.active)
-		if a.partner == (Partner{}) {
+		want := pack(t, a.Wallet.Address, a.FeeBPS, a.active)
+		if a == (registration{}) {
 			want, output = want[:32], output[:32] // the rest has no meaning
 		}
 		if !bytes.Equal(output, want) {
@@ -211,12 +211,12 @@ func FuzzDecode(f *testing.F) {
 }
 
 func TestConfig(t *testing.T) {
-	for _, cfg := range []Config{{1, 1}, {4096, 30 * time.Second}, {1 << 20, time.Hour}} {
+	for _, cfg := range []Config{{1, time.Millisecond}, {4096, 30 * time.Second}, {1 << 20, time.Hour}} {
 		if err := cfg.Validate(); err != nil {
 			t.Errorf("%+v: %v", cfg, err)
 		}
 	}
-	for _, cfg := range []Config{{0, -time.Second}, {1<<20 + 1, time.Hour + 1}} {
+	for _, cfg := range []Config{{0, time.Millisecond - 1}, {1<<20 + 1, time.Hour + 1}} {
 		_, err := New(cfg, deployment, nil, Options{})
 		if err == nil || !strings.Contains(err.Error(), "INTEGRATOR_CACHE_SIZE: ") ||
 			!strings.Contains(err.Error(), "INTEGRATOR_CACHE_TTL: ") {

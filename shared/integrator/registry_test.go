@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
@@ -128,9 +129,9 @@ func TestEveryChainHasItsOwnRegistry(t *testing.T) {
 		t.Errorf("%d calls of a chain without a registry, and %v", got, g.counts)
 	}
 
-	var want []Health
+	var want []rpc.Health
 	for _, id := range chain.PoolChains {
-		h := Health{Network: id, State: rpc.NoEndpoint}
+		h := rpc.Health{Network: id, State: rpc.NoEndpoint}
 		if id == hub || id == 8453 {
 			h.State = rpc.Working
 			h.Endpoints = 1
@@ -216,7 +217,14 @@ func TestTwoWitnesses(t *testing.T) {
 	}
 	lies := fee(900)
 	inactive := func(n *registry) { n.list(contracts.Integrator{Wallet: wallet(1), FeeBPS: 25}) }
+	free := func(n *registry) { n.list(contracts.Integrator{Wallet: wallet(1)}) }
 	unregistered := func(n *registry) { delete(n.listed, wallet(1)) }
+	slow := func(n *registry) {
+		n.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(2 * secondWait)
+			n.meter.ServeHTTP(w, r)
+		})
+	}
 	down := func(n *registry) {
 		n.Instead(node.Batch, node.Status(502))
 		n.Instead("eth_call", node.Status(502))
@@ -242,12 +250,14 @@ func TestTwoWitnesses(t *testing.T) {
 		"the second lies":                 {2, change{1: lies}, 0, "", disagree, 1},
 		"one says inactive":               {2, change{0: inactive}, 0, "", disagree, 1},
 		"one says unregistered":           {2, change{1: unregistered}, 0, "", disagree, 1},
+		"inactive or unregistered":        {2, change{0: free, 1: unregistered}, 0, "", disagree, 1},
 		"both say unregistered":           {2, change{0: unregistered, 1: unregistered}, 0, fault.IntegratorUnregistered, "", 0},
 		"the first lies, of three":        {3, change{0: lies}, 25, "", "", 1},
 		"the second lies, of three":       {3, change{1: lies}, 25, "", "", 1},
 		"the third lies":                  {3, change{2: lies}, 25, "", "", 0},
 		"each says something else":        {3, change{0: lies, 1: fee(1)}, 0, "", disagree, 1},
 		"they differ, the third is down":  {3, change{0: lies, 2: down}, 0, "", disagree, 1},
+		"they differ, the third is slow":  {3, change{0: lies, 2: slow}, 25, "", "", 1},
 		"the first is down":               {2, change{0: down}, 25, "", "", 0},
 		"the second is down":              {2, change{1: down}, 25, "", "", 0},
 		"the first is down, of three":     {3, change{0: down, 2: lies}, 0, "", disagree, 1},
@@ -345,27 +355,26 @@ func TestCallsOfALookup(t *testing.T) {
 
 // The log says every ten minutes at most that endpoints differ, and what each said.
 func TestDifferencesAreLoggedAtTimes(t *testing.T) {
-	var log bytes.Buffer
-	now := time.Unix(1_800_000_000, 0)
-	heard := 0
-	r := &Registry{Options: Options{
-		Hooks: Hooks{Differ: func(chain.ID) { heard++ }},
-		Log:   slog.New(slog.NewTextHandler(&log, nil)), Now: func() time.Time { return now },
-	}}
-	for _, step := range []struct {
-		after time.Duration
-		lines int
-	}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
-		now = now.Add(step.after)
-		r.differ(question{}, []reading{{endpoint: 2}, {endpoint: 1, registration: registration{active: true}}})
-		const said = `said="[endpoint 2: 0 basis points, active false endpoint 1: 0 basis points, active true]"`
-		if got := strings.Count(log.String(), said); got != step.lines {
-			t.Errorf("%d lines at %v, want %d", got, now, step.lines)
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		heard := 0
+		hooks := Hooks{Differ: func(chain.ID) { heard++ }}
+		r, _ := New(config, deployment, nil, Options{Hooks: hooks, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		for _, step := range []struct {
+			after time.Duration
+			lines int
+		}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
+			time.Sleep(step.after)
+			r.differ(cache.Key{}, []reading{{endpoint: 2}, {endpoint: 1, registration: registration{active: true}}})
+			const said = `said="[endpoint 2: 0 basis points, active false endpoint 1: 0 basis points, active true]"`
+			if got := strings.Count(log.String(), said); got != step.lines {
+				t.Errorf("%d lines after %v more, want %d", got, step.after, step.lines)
+			}
 		}
-	}
-	if heard != 4 {
-		t.Errorf("the hook heard of %d differences, want all 4", heard)
-	}
+		if heard != 4 {
+			t.Errorf("the hook heard of %d differences, want all 4", heard)
+		}
+	})
 }
 
 // Invented IDs evict no partner from the cache. With their lane full of calls that do not
@@ -450,22 +459,20 @@ func TestLookupEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		ctx    context.Context
 		change func(*rig)
-		cause  error
+		cause  *rpc.Failure
 		retry  time.Duration
 	}{
-		"the caller left": {gone, func(*rig) {}, context.Canceled, time.Second},
-		"out of time": {
-			t.Context(), func(g *rig) { g.timeout = 50 * time.Millisecond }, context.DeadlineExceeded, time.Second,
-		},
+		"the caller left": {gone, func(*rig) {}, errLate, time.Second},
+		"out of time":     {t.Context(), func(g *rig) { g.timeout = 50 * time.Millisecond }, errLate, time.Second},
 		"panic": {
 			t.Context(), func(g *rig) { g.Hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") } },
-			nil, time.Minute,
+			errPanicked, time.Minute,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newRig(t, 1)
 			release := make(chan struct{})
-			if test.cause != nil {
+			if test.cause == errLate {
 				g.nodes[0].Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 					<-release
 					g.nodes[0].meter.ServeHTTP(w, r)
@@ -476,11 +483,11 @@ func TestLookupEnds(t *testing.T) {
 			close(release)
 			e := fault.From(err)
 			if e.Code != fault.IntegratorUnverified || e.RetryAfter != test.retry || strings.Contains(e.Message, "a bug") ||
-				test.cause != nil && !errors.Is(err, test.cause) {
+				!errors.Is(err, test.cause) {
 				t.Errorf("got %v, retry after %v", err, e.RetryAfter)
 			}
 			for _, reason := range rpc.Reasons() {
-				if test.cause != nil && g.count(string(reason)) > 0 {
+				if test.cause == errLate && g.count(string(reason)) > 0 {
 					t.Errorf("hooks heard of the failure %s, want none of the chain", reason)
 				}
 			}
@@ -501,7 +508,8 @@ func TestRegisteredOnAnyChain(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer chains.Close()
-		r, err := New(config, deployment, chains, Options{})
+		hooks := (&rig{counts: make(map[string]int)}).hooks()
+		r, err := New(config, deployment, chains, Options{Hooks: hooks, Log: slog.Default(), Now: time.Now})
 		if err != nil {
 			t.Fatal(err)
 		}

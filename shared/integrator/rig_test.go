@@ -139,13 +139,7 @@ func newRigWith(t testing.TB, endpoints int, cfg Config, limits rpc.Limits, othe
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts := func(what string) func(chain.ID) { return func(chain.ID) { g.add(what) } }
-	hooks := Hooks{
-		Hit: counts("hit"), Miss: counts("miss"), Differ: counts("differ"),
-		Failure: func(_ chain.ID, reason rpc.Reason) { g.add(string(reason)) },
-		Latency: func(chain.ID, time.Duration) { g.add("asked") },
-	}
-	opts := Options{Now: g.Now, Validity: validity, Log: log, Hooks: hooks}
+	opts := Options{Now: g.Now, Validity: validity, Log: log, Hooks: g.hooks()}
 	if g.Registry, err = New(cfg, deployment, client, opts); err != nil {
 		t.Fatal(err)
 	}
@@ -155,6 +149,15 @@ func newRigWith(t testing.TB, endpoints int, cfg Config, limits rpc.Limits, othe
 		g.hush("the health report", fmt.Sprintf("%+v", g.Health()))
 	})
 	return g
+}
+
+func (g *rig) hooks() Hooks {
+	counts := func(what string) func(chain.ID) { return func(chain.ID) { g.add(what) } }
+	return Hooks{
+		Hit: counts("hit"), Miss: counts("miss"), Differ: counts("differ"),
+		Failure: func(_ chain.ID, reason rpc.Reason) { g.add(string(reason)) },
+		Latency: func(chain.ID, time.Duration) { g.add("asked") },
+	}
 }
 
 func (g *rig) add(what string) {

@@ -3,8 +3,6 @@ package jsonfile
 import (
 	"context"
 	"crypto/sha256"
-	"errors"
-	"io/fs"
 	"log/slog"
 	"strings"
 	"sync"
@@ -25,7 +23,7 @@ type Watch[T any] struct {
 	Size  int64  // the most bytes that it may have
 	What  string // names the file in the log
 	Parse func([]byte) (T, error)
-	Use   func(T) error // takes a changed value into use, or says why not
+	Use   func(T) error // takes a changed value into use and logs it, or says why not
 	Log   *slog.Logger
 	Now   func() time.Time
 
@@ -71,28 +69,20 @@ func (w *Watch[T]) Poll(onDemand bool) {
 		return
 	}
 	w.seen = found
-	if err == nil && found == w.inUse {
-		w.refused.Store(nil)
+	switch {
+	case err == nil && found == w.inUse:
 		w.Log.Info("the "+w.What+" is valid and in use", "file", w.Path)
-		return
-	}
-	if err == nil {
+	case err == nil:
 		err = w.use(data)
 	}
-	if err == nil {
-		w.inUse = found
-		if w.refused.Swap(nil) != nil {
-			w.Log.Info("the "+w.What+" is valid again", "file", w.Path)
-		}
+	if err != nil {
+		faults := strings.Split(err.Error(), "\n")
+		w.Log.Error("the "+w.What+" is refused; the last valid one stays in use", "file", w.Path, "faults", faults)
+		w.refused.Store(&Refusal{w.Now().UTC(), faults})
 		return
 	}
-	what := w.What + " refused"
-	if errors.Is(err, fs.ErrNotExist) {
-		what = "the " + w.What + " is gone"
-	}
-	faults := strings.Split(err.Error(), "\n")
-	w.Log.Error(what+"; the last valid one stays in use", "file", w.Path, "faults", faults)
-	w.refused.Store(&Refusal{w.Now().UTC(), faults})
+	w.inUse = found
+	w.refused.Store(nil)
 }
 
 func (w *Watch[T]) use(data []byte) error {

@@ -36,22 +36,13 @@ func InjectPanics(f func(what string)) (restore func()) {
 	return func() { saboteur.Store(nil) }
 }
 
-func injectPanic(what string) {
-	if f := saboteur.Load(); f != nil {
-		(*f)(what)
-	}
-}
-
 // Do runs work and returns when it is done, or has panicked. what names the work
 // in the log.
 func Do(log *slog.Logger, what string, work func()) {
-	defer func() {
-		if p := recover(); p != nil {
-			report(log, what, p)
-		}
-	}()
-	injectPanic(what)
-	work()
+	_ = Try(log, what, func() error {
+		work()
+		return nil
+	})
 }
 
 // Try runs work as Do does. A panic is an error, whose text says no more than what
@@ -63,7 +54,9 @@ func Try(log *slog.Logger, what string, work func() error) (err error) {
 			err = fmt.Errorf("internal error: %s panicked; see the log", what)
 		}
 	}()
-	injectPanic(what)
+	if sabotage := saboteur.Load(); sabotage != nil {
+		(*sabotage)(what)
+	}
 	return work()
 }
 

@@ -59,7 +59,7 @@ func inspect(t *testing.T, path string, text any) (problems []string) {
 		case "golang.org/x/sync/errgroup":
 			refuse(imported, "errgroup", "Group")
 		case "golang.org/x/sync/singleflight":
-			refuse(imported, "singleflight", "Flights")
+			refuse(imported, "singleflight", "Singleflight")
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {

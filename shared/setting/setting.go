@@ -3,9 +3,9 @@
 //
 //	MaxConnections int `env:"MAX_CONNECTIONS, default=4096" min:"16" max:"1000000"`
 //
-// min and max bound a number, a duration or the length of a text; above is an exclusive
-// bound. or names one more value, as in "0 for no limit". chars:"printable" allows
-// printable ASCII without spaces. An empty text means not set. An invalid tag panics.
+// min and max bound a number, a duration or the length of a text. or names one more value,
+// as in "0 for no limit". chars:"printable" allows printable ASCII without spaces. An empty
+// text means not set. An invalid bound panics.
 package setting
 
 import (
@@ -19,17 +19,16 @@ import (
 
 // Limits are what the tags of a field say.
 type Limits struct {
-	min, above, max string // empty for none
-	or              string
-	printable       bool
-	text            bool // whether characters are counted
+	min, max  string // empty for none
+	or        string
+	printable bool
+	text      bool // whether characters are counted
 }
 
 // LimitsOf reads the tags of a field.
 func LimitsOf(field reflect.StructField) Limits {
 	return Limits{
 		min:       field.Tag.Get("min"),
-		above:     field.Tag.Get("above"),
 		max:       field.Tag.Get("max"),
 		or:        field.Tag.Get("or"),
 		printable: field.Tag.Get("chars") == "printable",
@@ -40,26 +39,22 @@ func LimitsOf(field reflect.StructField) Limits {
 // String says what is allowed, such as "between 1 and 1000, or 0 for no limit". It is
 // empty if everything is.
 func (l Limits) String() string {
-	var said []string
-	add := func(format, value string) {
-		if value != "" {
-			said = append(said, fmt.Sprintf(format, value))
-		}
+	text := ""
+	switch {
+	case l.min != "" && l.max != "":
+		text = "between " + l.min + " and " + l.max
+	case l.min != "":
+		text = "at least " + l.min
+	case l.max != "":
+		text = "at most " + l.max
+	default:
+		return ""
 	}
-	if l.min != "" && l.max != "" {
-		add("between %s", l.min)
-		add("%s", l.max)
-	} else {
-		add("at least %s", l.min)
-		add("more than %s", l.above)
-		add("at most %s", l.max)
-	}
-	text := strings.Join(said, " and ")
-	if l.text && text != "" {
+	if l.text {
 		text += " characters"
 	}
 	if l.printable {
-		text = strings.TrimPrefix(text+", all of them printable ASCII and none a space", ", ")
+		text += ", all of them printable ASCII and none a space"
 	}
 	if l.or != "" {
 		text += ", or " + l.or
@@ -92,40 +87,29 @@ func Check(config any) error {
 }
 
 func (l Limits) allow(value reflect.Value) bool {
-	n := measure(value)
-	if l.text && n == 0 {
-		return true
-	}
-	if l.printable && strings.ContainsFunc(value.String(), func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return false
-	}
-	bound := func(text string) int64 { return parse(text, value.Type()) }
-	if l.or != "" {
-		other, _, _ := strings.Cut(l.or, " ")
-		if n == bound(other) {
+	var n int64
+	if l.text {
+		text := value.String()
+		n = int64(len(text))
+		if n == 0 {
 			return true
 		}
-	}
-	below := l.min != "" && n < bound(l.min) || l.above != "" && n <= bound(l.above)
-	beyond := l.max != "" && n > bound(l.max)
-	return !below && !beyond
-}
-
-// measure is what is compared with a bound.
-func measure(value reflect.Value) int64 {
-	if value.Kind() == reflect.String {
-		return int64(value.Len())
-	}
-	return value.Int()
-}
-
-// parse reads a bound of a field of type t.
-func parse(text string, t reflect.Type) int64 {
-	if t == reflect.TypeFor[time.Duration]() {
-		d, err := time.ParseDuration(text)
-		if err != nil {
-			panic(err)
+		if l.printable && strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) {
+			return false
 		}
+	} else {
+		n = value.Int()
+	}
+	other, _, _ := strings.Cut(l.or, " ")
+	if other != "" && n == bound(other) {
+		return true
+	}
+	return (l.min == "" || n >= bound(l.min)) && (l.max == "" || n <= bound(l.max))
+}
+
+// bound reads a duration or a number.
+func bound(text string) int64 {
+	if d, err := time.ParseDuration(text); err == nil {
 		return int64(d)
 	}
 	n, err := strconv.ParseInt(text, 10, 64)

@@ -10,7 +10,7 @@ import (
 type example struct {
 	Count  int           `env:"COUNT, default=5" min:"2" max:"9"`
 	Limit  int           `env:"LIMIT" min:"3" max:"9" or:"0 for no limit"`
-	Delay  time.Duration `env:"DELAY" above:"0s" max:"1m"`
+	Delay  time.Duration `env:"DELAY" min:"1ms" max:"1m"`
 	Wait   time.Duration `env:"WAIT" min:"5s"`
 	Token  string        `env:"TOKEN" min:"4" chars:"printable" setting:"secret"`
 	Prefix string        `env:"PREFIX" max:"3"`
@@ -26,14 +26,14 @@ func TestCheck(t *testing.T) {
 		want   string // no problem if empty
 	}{
 		"right":               {func(*example) {}, ""},
-		"the least":           {func(e *example) { e.Count, e.Limit, e.Delay, e.Wait = 2, 3, 1, 5*time.Second }, ""},
+		"the least":           {func(e *example) { e.Count, e.Limit, e.Delay, e.Wait = 2, 3, time.Millisecond, 5*time.Second }, ""},
 		"the most":            {func(e *example) { e.Count, e.Limit, e.Delay, e.Prefix = 9, 9, time.Minute, "abc" }, ""},
 		"one below":           {func(e *example) { e.Count = 1 }, "COUNT: 1 is not between 2 and 9"},
 		"one beyond":          {func(e *example) { e.Count = 10 }, "COUNT: 10 is not between 2 and 9"},
 		"the other value":     {func(e *example) { e.Limit = 0 }, ""},
 		"between the two":     {func(e *example) { e.Limit = 1 }, "LIMIT: 1 is not between 3 and 9, or 0 for no limit"},
-		"not above":           {func(e *example) { e.Delay = 0 }, "DELAY: 0s is not more than 0s and at most 1m"},
-		"a little too long":   {func(e *example) { e.Delay = time.Minute + 1 }, "DELAY: 1m0.000000001s is not more than 0s and at most 1m"},
+		"no delay":            {func(e *example) { e.Delay = 0 }, "DELAY: 0s is not between 1ms and 1m"},
+		"a little too long":   {func(e *example) { e.Delay = time.Minute + 1 }, "DELAY: 1m0.000000001s is not between 1ms and 1m"},
 		"too short":           {func(e *example) { e.Wait = time.Second }, "WAIT: 1s is not at least 5s"},
 		"a text that is none": {func(e *example) { e.Token, e.Prefix = "", "" }, ""},
 		"a short secret":      {func(e *example) { e.Token = "abc" }, "TOKEN: must be at least 4 characters, all of them printable ASCII and none a space"},

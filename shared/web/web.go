@@ -64,33 +64,33 @@ type Route struct {
 
 // JSON answers with v. Nothing is sent when v cannot be encoded.
 func JSON(w http.ResponseWriter, status int, v any) error {
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false) // keeps the sentences readable
-	if err := encoder.Encode(v); err != nil {
+	body, err := encode(v)
+	if err != nil {
 		return err
 	}
-	return send(w, status, jsonType, body.Bytes())
+	return send(w, status, jsonType, body)
+}
+
+// encode is a line of JSON.
+func encode(v any) ([]byte, error) {
+	var line bytes.Buffer
+	encoder := json.NewEncoder(&line)
+	encoder.SetEscapeHTML(false) // keeps the sentences readable
+	err := encoder.Encode(v)
+	return line.Bytes(), err
 }
 
 // AppendText appends a text as a JSON string. Most texts need no escapes.
 func AppendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return appendEscaped(b, text)
+			escaped, _ := encode(text) // a string can always be encoded
+			return append(b, bytes.TrimSuffix(escaped, []byte("\n"))...)
 		}
 	}
 	b = append(b, '"')
 	b = append(b, text...)
 	return append(b, '"')
-}
-
-func appendEscaped(b []byte, text string) []byte {
-	var quoted bytes.Buffer
-	encoder := json.NewEncoder(&quoted)
-	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(text) // a string can always be encoded
-	return append(b, bytes.TrimSuffix(quoted.Bytes(), []byte("\n"))...)
 }
 
 // Body answers with JSON that is already encoded.
@@ -158,7 +158,8 @@ func Document(contentType string, body []byte, maxAge time.Duration) Handler {
 		}
 		h.Set("Cache-Control", cacheControl)
 		h.Set("ETag", v.etag)
-		if has(r.Header["If-None-Match"], v.etag) {
+		known := strings.Join(r.Header["If-None-Match"], ",")
+		if known == "*" || strings.Contains(known, v.etag) { // its quotes end a tag
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
@@ -168,11 +169,11 @@ func Document(contentType string, body []byte, maxAge time.Duration) Handler {
 
 // JSONDocument is Document for a value, which is encoded once, here.
 func JSONDocument(value any, maxAge time.Duration) Handler {
-	body, err := json.Marshal(value)
+	body, err := encode(value)
 	if err != nil {
 		panic(fmt.Sprintf("a document cannot be encoded: %v", err)) // a programming error
 	}
-	return Document(jsonType, append(body, '\n'), maxAge)
+	return Document(jsonType, body, maxAge)
 }
 
 // variant is a document in one encoding. The encodings have different tags, so
@@ -203,17 +204,4 @@ func acceptsGzip(header string) bool {
 		return quality > 0
 	}
 	return accepted["*"] > 0
-}
-
-// has reports whether an If-None-Match header lists a tag.
-func has(headers []string, etag string) bool {
-	for _, header := range headers {
-		for item := range strings.SplitSeq(header, ",") {
-			item = strings.TrimSpace(item)
-			if item == "*" || strings.TrimPrefix(item, "W/") == etag {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -238,7 +238,7 @@ func TestKnownTokens(t *testing.T) {
 		if got := known.Network(uint64(id)); got != uint64(id.Network()) {
 			t.Errorf("chain %s is on %d", id, got)
 		}
-		for _, token := range chain.Tokens(id) {
+		for _, token := range chain.Reference().Tokens(id) {
 			want := known.Token{
 				Chain: uint64(token.ChainID), Symbol: token.Symbol, Address: token.Address.Address, Decimals: token.Decimals,
 			}

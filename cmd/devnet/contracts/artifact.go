@@ -19,60 +19,46 @@ var artifacts embed.FS
 
 // An artifact is one compiled contract.
 type artifact struct {
-	Contract         string
 	ABI              abi.ABI
 	Storage          []variable
 	DeployedBytecode hexutil.Bytes
 }
 
-// A variable is the place of a state variable: Size bytes of a slot, Offset bytes from its right end.
+// A variable is the place of a state variable: a slot, and how many bytes from its right end.
 type variable struct {
 	Label  string
 	Slot   int64
 	Offset int
-	Size   int
 }
 
 // load reads an embedded artifact. The artifacts are part of the program, so one that does not parse is a bug in it.
 func load(contract string) artifact {
-	text, err := artifacts.ReadFile("artifacts/" + contract + ".json")
-	if err != nil {
-		panic(fmt.Sprintf("contracts: %v", err))
-	}
 	var a artifact
-	if err := json.Unmarshal(text, &a); err != nil {
-		panic(fmt.Sprintf("contracts: artifact of %s: %v", contract, err))
+	text, err := artifacts.ReadFile("artifacts/" + contract + ".json")
+	if err == nil {
+		err = json.Unmarshal(text, &a)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("contracts: %s: %v", contract, err))
 	}
 	return a
 }
 
-// A setting gives a state variable its bytes.
-type setting struct {
-	label string
-	value []byte
-}
-
-// account is the contract as it stands in a genesis: its code, and its variables as set.
-func (a artifact) account(settings ...setting) types.Account {
+// account is the contract as it stands in a genesis: its code, and the given state variables as set.
+func (a artifact) account(settings map[string][]byte) types.Account {
 	storage := make(map[common.Hash]common.Hash)
-	for _, s := range settings {
-		v := a.variable(s.label)
-		if len(s.value) > v.Size {
-			panic(fmt.Sprintf("contracts: %s.%s takes %d bytes, not %d", a.Contract, s.label, v.Size, len(s.value)))
-		}
+	for label, value := range settings {
+		v := a.variable(label)
 		word := storage[v.slot()]
-		copy(word[len(word)-v.Offset-len(s.value):], s.value)
+		copy(word[len(word)-v.Offset-len(value):], value)
 		storage[v.slot()] = word
 	}
-	return types.Account{Code: slices.Clone(a.DeployedBytecode), Storage: storage, Balance: new(big.Int)}
+	return types.Account{Code: a.DeployedBytecode, Storage: storage, Balance: new(big.Int)}
 }
 
+// variable finds a state variable, which the contract must have.
 func (a artifact) variable(label string) variable {
-	i := slices.IndexFunc(a.Storage, func(v variable) bool { return v.Label == label })
-	if i < 0 {
-		panic(fmt.Sprintf("contracts: %s has no variable %s", a.Contract, label))
-	}
-	return a.Storage[i]
+	return a.Storage[slices.IndexFunc(a.Storage, func(v variable) bool { return v.Label == label })]
 }
 
 // entry is the slot of a key in the mapping of that name.

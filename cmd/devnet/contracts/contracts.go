@@ -7,7 +7,6 @@ package contracts
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/big"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -49,7 +48,7 @@ type Integrator struct {
 
 // Registry is an IntegratorRegistry with these integrators in it, where operator may register more and change them.
 func Registry(operator common.Address, integrators ...Integrator) types.Account {
-	account := registry.account(setting{"operator", operator[:]})
+	account := registry.account(map[string][]byte{"operator": operator[:]})
 	for _, i := range integrators {
 		var word common.Hash // of the packed struct, from the right: wallet, feeBps, active
 		copy(word[12:], i.Wallet[:])
@@ -68,12 +67,12 @@ func IntegratorID(wallet common.Address) common.Hash { return common.BytesToHash
 // Pool takes one token, which may be Native, and is settled by operator. Protocol fees go to treasury; railgun is where
 // it shields, and may be zero.
 func Pool(operator, token, treasury, railgun common.Address) types.Account {
-	return pool.account(
-		setting{"operator", operator[:]},
-		setting{"token", token[:]},
-		setting{"treasury", treasury[:]},
-		setting{"railgun", railgun[:]},
-	)
+	return pool.account(map[string][]byte{
+		"operator": operator[:],
+		"token":    token[:],
+		"treasury": treasury[:],
+		"railgun":  railgun[:],
+	})
 }
 
 // SettlementPool is a Pool that can also pay on chains that have none, by burning on messenger.
@@ -100,7 +99,7 @@ type Settlement struct {
 
 // Railgun pays its shielding fee to treasury.
 func Railgun(treasury common.Address) types.Account {
-	return railgun.account(setting{"treasury", treasury[:]})
+	return railgun.account(map[string][]byte{"treasury": treasury[:]})
 }
 
 // A ShieldNote, with its ShieldToken, and a ShieldCiphertext are what Railgun's Shield event lists of each note.
@@ -121,29 +120,29 @@ type ShieldCiphertext struct {
 	ShieldKey       [32]byte
 }
 
-// Token is a standard ERC-20. The operator mints it at will, and so may the minters. It panics if the symbol has more
-// than 31 bytes.
+// Token is a standard ERC-20. The operator mints it at will, and so may the minters. The symbol has at most 31 bytes.
 func Token(operator common.Address, symbol string, decimals uint8, minters ...common.Address) types.Account {
-	return ledger(token, operator, symbol, decimals, minters)
+	account := ledger(token, operator, symbol, decimals)
+	for _, minter := range minters {
+		account.Storage[token.entry("minters", common.BytesToHash(minter[:]))] = yes
+	}
+	return account
 }
 
 // TetherLikeToken is Token with the manners of USDT on Ethereum.
-func TetherLikeToken(operator common.Address, symbol string, decimals uint8, minters ...common.Address) types.Account {
-	return ledger(tetherLikeToken, operator, symbol, decimals, minters)
+func TetherLikeToken(operator common.Address, symbol string, decimals uint8) types.Account {
+	return ledger(tetherLikeToken, operator, symbol, decimals)
 }
 
-func ledger(
-	a artifact, operator common.Address, symbol string, decimals uint8, minters []common.Address,
-) types.Account {
-	account := a.account(
-		setting{"operator", operator[:]},
-		setting{"symbol", shortString(symbol)},
-		setting{"decimals", []byte{decimals}},
-	)
-	for _, minter := range minters {
-		account.Storage[a.entry("minters", common.BytesToHash(minter[:]))] = yes
-	}
-	return account
+func ledger(a artifact, operator common.Address, symbol string, decimals uint8) types.Account {
+	var text common.Hash // of a short string: from the left, and twice its length in the last byte
+	copy(text[:], symbol)
+	text[len(text)-1] = byte(2 * len(symbol))
+	return a.account(map[string][]byte{
+		"operator": operator[:],
+		"symbol":   text[:],
+		"decimals": {decimals},
+	})
 }
 
 // Give puts tokens into a Token or a TetherLikeToken from block zero on.
@@ -156,10 +155,10 @@ func Give(ledger types.Account, holder common.Address, amount *big.Int) {
 
 // TokenMessenger is a TokenMessengerV2 of the given domain, burning one token for minting on the remote domains.
 func TokenMessenger(domain uint32, token common.Address, remotes ...uint32) types.Account {
-	account := tokenMessenger.account(
-		setting{"token", token[:]},
-		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},
-	)
+	account := tokenMessenger.account(map[string][]byte{
+		"token":       token[:],
+		"localDomain": binary.BigEndian.AppendUint32(nil, domain),
+	})
 	for _, remote := range remotes {
 		key := common.BigToHash(new(big.Int).SetUint64(uint64(remote)))
 		account.Storage[tokenMessenger.entry("remoteDomains", key)] = yes
@@ -180,24 +179,12 @@ func Transmitter(attester, token common.Address, domain uint32) types.Account {
 }
 
 func attested(a artifact, attester, token common.Address, domain uint32) types.Account {
-	return a.account(
-		setting{"attester", attester[:]},
-		setting{"token", token[:]},
-		setting{"localDomain", binary.BigEndian.AppendUint32(nil, domain)},
-	)
+	return a.account(map[string][]byte{
+		"attester":    attester[:],
+		"token":       token[:],
+		"localDomain": binary.BigEndian.AppendUint32(nil, domain),
+	})
 }
 
 // yes is true, as the value of a mapping.
 var yes = common.BigToHash(big.NewInt(1))
-
-// shortString is the one slot of a string under 32 bytes: the text from the left, and twice its length in the last
-// byte.
-func shortString(s string) []byte {
-	var word common.Hash
-	if len(s) >= len(word) {
-		panic(fmt.Sprintf("contracts: %q is longer than %d bytes", s, len(word)-1))
-	}
-	copy(word[:], s)
-	word[len(word)-1] = byte(2 * len(s))
-	return word[:]
-}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/ethclient"
 	"github.com/ethereum/go-ethereum/params"
@@ -104,7 +105,15 @@ func TestTransactions(t *testing.T) {
 // TestMethodsServed asks as a page of another origin does: wallets in browsers may ask.
 func TestMethodsServed(t *testing.T) {
 	chain := startHTTP(t, 369)
+	chain.Unlock(userKey)
+	send := func(from common.Address, more string) string {
+		return fmt.Sprintf(`"eth_sendTransaction", "params": [{"from": "%s", "to": "%s", "value": "0x5"%s}]`, from, recipient, more)
+	}
 	for method, want := range map[string]string{
+		send(user, ""):                                 `"result":"0x`,
+		send(user, `, "chainId": "0x171"`):             `"result":"0x`,
+		send(user, `, "chainId": "0x38"`):              "is for chain 56",
+		send(operator, ""):                             "has no key of",
 		`"eth_chainId", "params": []`:                  `"result":"0x171"`,
 		`"net_version", "params": []`:                  `"result":"369"`,
 		`"eth_sendRawTransaction", "params": ["0x02"]`: "typed transaction too short",

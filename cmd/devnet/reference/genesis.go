@@ -1,15 +1,63 @@
 package reference
 
 import (
+	"crypto/ecdsa"
 	"math/big"
 	"slices"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/crypto"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
 )
+
+// An Account can sign. Its key is made from a published phrase, so whatever it holds on a real chain belongs to anyone.
+type Account struct {
+	Key     *ecdsa.PrivateKey
+	Address common.Address
+}
+
+func account(name string) Account {
+	key, err := crypto.ToECDSA(crypto.Keccak256([]byte("reference deployment: " + name)))
+	if err != nil {
+		panic("the key of the " + name + ": " + err.Error())
+	}
+	return Account{key, crypto.PubkeyToAddress(key.PublicKey)}
+}
+
+// Those who sign.
+var (
+	User     = account("user")     // swaps; has every token there is
+	Operator = account("operator") // settles, delivers burns, and issues every token
+	Attester = account("attester") // the issuer of USDC, who signs burns and sends nothing
+)
+
+// Those who are only paid.
+var (
+	Treasury        = common.HexToAddress("0x7EA5000000000000000000000000000000000001") // the protocol's fees
+	RailgunTreasury = common.HexToAddress("0x7EA5000000000000000000000000000000000002") // RAILGUN's shielding fees
+)
+
+// Integrator is registered and active on every chain that has a registry.
+var Integrator = contracts.Integrator{
+	Wallet: common.HexToAddress("0x17E6000000000000000000000000000000000003"),
+	FeeBPS: 25,
+	Active: true,
+}
+
+// Inactive is registered on every chain that has a registry, and not active on any.
+var Inactive = contracts.Integrator{
+	Wallet: common.HexToAddress("0x17E6000000000000000000000000000000000004"),
+	FeeBPS: 25,
+}
+
+// A private recipient to shield to, and the key that opens what it is sent.
+const PrivateRecipient = "0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s" +
+	"860w8vyalll36xdq7w39djr40dhrdafqpdmhpa"
+
+var PrivateViewingKey = [32]byte(common.FromHex("0x1ca1e63cc45ca8fd705fd7438b6a8869b9aaa7b2e333756f2768482f6b90ea10"))
 
 // plenty is what everyone starts with who starts with anything: ten million of a token, or of a chain's coin.
 const plenty = 10_000_000
@@ -17,35 +65,48 @@ const plenty = 10_000_000
 // genesis is a network at block zero: every contract of the deployment that stands there, configured.
 func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 	alloc := types.GenesisAlloc{}
-	for _, rich := range []Account{User, Operator, Attester} {
+	for _, rich := range []Account{User, Operator} {
 		alloc[rich.Address] = types.Account{Balance: units(plenty, chain.CoinDecimals)}
 	}
-	for _, token := range network.Tokens {
-		if !token.Native() {
-			alloc[token.Address.Address] = ledger(d, network, token)
-		}
+	minters := []common.Address{d.Settlement.Receiver.Address}
+	var messenger common.Address // of the issuer, where it really is; zero for none
+	if issuer := network.CCTP; issuer != nil {
+		usdc := usdcOn(network.ID).Address.Address
+		messenger = issuer.Messenger.Address
+		alloc[messenger] = contracts.TokenMessenger(issuer.Domain, usdc, otherDomains(issuer.Domain)...)
+		alloc[issuer.Transmitter.Address] = contracts.Transmitter(Attester.Address, usdc, issuer.Domain)
+		minters = append(minters, issuer.Transmitter.Address)
 	}
-	var shield common.Address // RAILGUN's contract, where it really is
+	var shield common.Address // RAILGUN's contract, the same
 	if network.Railgun != nil {
 		shield = network.Railgun.Proxy.Address
 		alloc[shield] = contracts.Railgun(RailgunTreasury)
 	}
+	for _, token := range network.Tokens {
+		if token.Native() {
+			continue
+		}
+		ledger := contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
+		if token.ResetsAllowance() {
+			ledger = contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)
+		}
+		contracts.Give(ledger, User.Address, units(plenty, token.Decimals))
+		alloc[token.Address.Address] = ledger
+	}
+	if network.ID == d.Settlement.ChainID {
+		usdc := usdcOn(network.ID).Address.Address
+		alloc[d.Settlement.Receiver.Address] = contracts.Receiver(Attester.Address, usdc, network.CCTP.Domain)
+	}
+	if !slices.Contains(chain.PoolChains, network.ID) {
+		return alloc // its router is the issuer's messenger
+	}
+	alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator, Inactive)
 	for _, row := range d.Routers() {
 		if row.ChainID.Network() != network.ID {
 			continue
 		}
 		token := row.Token.Address.Address
-		if !pooled(network.ID) {
-			issuer := network.CCTP
-			alloc[row.Router.Address] = contracts.TokenMessenger(issuer.Domain, token, d.Settlement.Domain)
-			alloc[issuer.Transmitter.Address] = contracts.Transmitter(Attester.Address, token, issuer.Domain)
-			continue
-		}
-		pool := contracts.Pool(Operator.Address, token, Treasury, shield)
-		if network.ID == d.Settlement.ChainID {
-			messenger := network.CCTP.Messenger.Address
-			pool = contracts.SettlementPool(Operator.Address, token, Treasury, shield, messenger)
-		}
+		pool := contracts.SettlementPool(Operator.Address, token, Treasury, shield, messenger)
 		if row.Token.Native() {
 			pool.Balance = units(plenty, chain.CoinDecimals)
 		} else {
@@ -53,44 +114,18 @@ func genesis(d *chain.Deployment, network chain.Network) types.GenesisAlloc {
 		}
 		alloc[row.Router.Address] = pool
 	}
-	if pooled(network.ID) {
-		alloc[d.Registry(network.ID).Address] = contracts.Registry(Operator.Address, Integrator, Inactive)
-	}
-	if network.ID == d.Settlement.ChainID {
-		usdc := usdcOn(network.ID).Address.Address
-		alloc[d.Settlement.Receiver.Address] = contracts.Receiver(Attester.Address, usdc, network.CCTP.Domain)
-		var onward []uint32 // the domains of chains without pools
-		for _, other := range chain.Networks() {
-			if other.CCTP != nil && !pooled(other.ID) {
-				onward = append(onward, other.CCTP.Domain)
-			}
-		}
-		alloc[network.CCTP.Messenger.Address] = contracts.TokenMessenger(network.CCTP.Domain, usdc, onward...)
-	}
 	return alloc
 }
 
-// ledger is a token as its issuer made it, of which the user has plenty. USDC comes in from other chains through the
-// receiver, or through the issuer's transmitter.
-func ledger(d *chain.Deployment, network chain.Network, token chain.Token) types.Account {
-	var minters []common.Address
-	switch {
-	case token.Symbol != chain.USDC:
-	case token.ChainID == d.Settlement.ChainID:
-		minters = append(minters, d.Settlement.Receiver.Address)
-	case !pooled(token.ChainID):
-		minters = append(minters, network.CCTP.Transmitter.Address)
+// otherDomains are those that the issuer can mint in what is burnt in one.
+func otherDomains(own uint32) (others []uint32) {
+	for _, network := range chain.Networks() {
+		if network.CCTP != nil && network.CCTP.Domain != own {
+			others = append(others, network.CCTP.Domain)
+		}
 	}
-	account := contracts.Token(Operator.Address, token.Symbol, token.Decimals, minters...)
-	if token.Symbol == chain.USDT && token.ChainID == 1 {
-		account = contracts.TetherLikeToken(Operator.Address, token.Symbol, token.Decimals)
-	}
-	contracts.Give(account, User.Address, units(plenty, token.Decimals))
-	return account
+	return others
 }
-
-// pooled tells whether a network has pools; the others have the issuer's messenger.
-func pooled(network chain.ID) bool { return slices.Contains(chain.PoolChains, network) }
 
 // usdcOn is USDC on a network of the issuer, or on the hub.
 func usdcOn(network chain.ID) *chain.Token {

@@ -11,8 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
-	"net/http"
-	"time"
+	"net/http/httptest"
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/accounts/abi"
@@ -26,12 +25,9 @@ import (
 
 // A Net is the deployment and its chains, running.
 type Net struct {
-	Deployment  *chain.Deployment
-	IssuerURL   string        // the base address of the issuer's service
-	SettleAfter time.Duration // how long the operator waits before it settles
-
-	chains map[chain.ID]*localnet.Chain
-	issuer http.Server
+	Deployment *chain.Deployment
+	Issuer     *httptest.Server // the service of the issuer of USDC
+	chains     map[chain.ID]*localnet.Chain
 }
 
 // Start runs a chain for every network, and the issuer's service, until the net is closed.
@@ -40,6 +36,7 @@ type Net struct {
 // where one is not, or if firstPort is 0, on another.
 func Start(ctx context.Context, firstPort int) (*Net, error) {
 	n := &Net{Deployment: chain.Reference(), chains: map[chain.ID]*localnet.Chain{}}
+	n.Issuer = httptest.NewServer(n.issuer())
 	for i, network := range chain.Networks() {
 		if err := ctx.Err(); err != nil {
 			return nil, errors.Join(err, n.Close())
@@ -56,10 +53,8 @@ func Start(ctx context.Context, firstPort int) (*Net, error) {
 		if err != nil {
 			return nil, errors.Join(err, n.Close())
 		}
+		c.Unlock(User.Key)
 		n.chains[network.ID] = c
-	}
-	if err := n.startIssuer(); err != nil {
-		return nil, errors.Join(err, n.Close())
 	}
 	return n, nil
 }
@@ -67,12 +62,10 @@ func Start(ctx context.Context, firstPort int) (*Net, error) {
 // Chain is the running chain of a routing ID.
 func (n *Net) Chain(id chain.ID) *localnet.Chain { return n.chains[id.Network()] }
 
-// URL is where the chain of a routing ID serves JSON-RPC.
-func (n *Net) URL(id chain.ID) string { return n.Chain(id).URL() }
-
 // Close stops every chain and the issuer's service. Nothing may use the net after.
 func (n *Net) Close() error {
-	problems := []error{n.issuer.Close()}
+	n.Issuer.Close()
+	var problems []error
 	for id, c := range n.chains {
 		if err := c.Close(); err != nil {
 			problems = append(problems, fmt.Errorf("chain %s: %w", id, err))
@@ -119,26 +112,6 @@ func (n *Net) read(
 		return nil, fmt.Errorf("%s of %s on chain %s: %w", method, at, on, err)
 	}
 	return of.Unpack(method, answer)
-}
-
-// unpack reads every field of an event into a struct.
-func unpack(of abi.ABI, name string, log *types.Log, into any) error {
-	event := of.Events[name]
-	if len(log.Topics) == 0 || log.Topics[0] != event.ID {
-		return fmt.Errorf("not an event %s", name)
-	}
-	if len(log.Data) > 0 {
-		if err := of.UnpackIntoInterface(into, name, log.Data); err != nil {
-			return fmt.Errorf("event %s: %w", name, err)
-		}
-	}
-	var indexed abi.Arguments
-	for _, input := range event.Inputs {
-		if input.Indexed {
-			indexed = append(indexed, input)
-		}
-	}
-	return abi.ParseTopics(into, indexed, log.Topics[1:])
 }
 
 // call encodes a call of a contract that this package has the interface of.

@@ -66,7 +66,7 @@ func wantEverything(t *testing.T, n *Net, first int) {
 	fixed := 0
 	for i, network := range chain.Networks() {
 		all := contractsOn[network.ID]
-		if pooled(network.ID) {
+		if slices.Contains(chain.PoolChains, network.ID) {
 			all = append(all, d.Registry(network.ID).Address)
 		} else {
 			all = append(all, network.CCTP.Transmitter.Address)
@@ -195,7 +195,7 @@ func wantOperated(t *testing.T, n *Net) {
 	for _, step := range []struct {
 		on    chain.ID
 		block *big.Int
-	}{{chain.Hub, r.Payout.Block}, {8453, r.Payout.Receipt.BlockNumber}, {10, r.Payout.Mint.BlockNumber}} {
+	}{{chain.Hub, new(big.Int).SetUint64(r.Payout.Block)}, {8453, r.Payout.Receipt.BlockNumber}, {10, r.Payout.Mint.BlockNumber}} {
 		header, err := n.Chain(step.on).Client().HeaderByNumber(t.Context(), step.block)
 		if err != nil {
 			t.Fatal(err)

@@ -1,9 +1,5 @@
-// Package cli is what the command lines of this module have in common: how help is
-// asked for and printed, how a program runs and ends, and what it tells about its build.
-//
-// What it promises:
-//   - Help counts wherever it is asked for, also where a flag waits for its value.
-//   - No line of help is longer than 100 columns, as long as its words are not.
+// Package cli is what the command lines of this module have in common: how flags are
+// read, how a program runs and ends, and what it tells about its build.
 package cli
 
 import (
@@ -17,93 +13,26 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
-	"unicode/utf8"
 
 	"github.com/quotegate/quotegate/shared/buildinfo"
 )
 
-// Columns is how wide help may be.
-const Columns = 100
-
-// WantsHelp reports whether -h, -help or --help is among the arguments. After -- it is
-// a word like any other.
-func WantsHelp(args []string) bool {
-	for _, arg := range args {
-		switch arg {
-		case "--":
-			return false
-		case "-h", "--h", "-help", "--help":
-			return true
-		}
-	}
-	return false
-}
-
-// wrap breaks a text into lines that leave room for an indent of so many columns.
-func wrap(text string, indent int) (lines []string) {
-	line := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case line == "":
-			line = word
-		case utf8.RuneCountInString(line+" "+word) > Columns-indent:
-			lines = append(lines, line)
-			line = word
-		default:
-			line += " " + word
-		}
-	}
-	if line != "" {
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// PrintText writes paragraphs, which are apart by empty lines.
-func PrintText(w io.Writer, text string) {
-	for i, paragraph := range strings.Split(strings.Trim(text, "\n"), "\n\n") {
-		if i > 0 {
-			fmt.Fprintln(w)
-		}
-		for _, line := range wrap(paragraph, 0) {
-			fmt.Fprintln(w, line)
-		}
-	}
-}
-
-// PrintFlags describes every flag, with its default if that says anything.
-func PrintFlags(w io.Writer, flags *flag.FlagSet) {
-	const indent = "        "
-	flags.VisitAll(func(f *flag.Flag) {
-		value, about := flag.UnquoteUsage(f)
-		fmt.Fprintln(w, strings.TrimRight("  -"+f.Name+" "+value, " "))
-		if !slices.Contains([]string{"", "0", "0s", "false"}, f.DefValue) {
-			about += fmt.Sprintf(" (default %s)", f.DefValue)
-		}
-		for _, line := range wrap(about, len(indent)) {
-			fmt.Fprintln(w, indent+line)
-		}
-	})
-}
-
 // Parse reads the arguments of a program that takes flags alone. If help is wanted, it
 // prints what the program is for and all flags, and returns flag.ErrHelp.
 func Parse(flags *flag.FlagSet, args []string, about string, stdout io.Writer) error {
-	if WantsHelp(args) {
-		fmt.Fprintf(stdout, "Usage: %s [flags]\n\n", flags.Name())
-		PrintText(stdout, about)
-		fmt.Fprintln(stdout)
-		PrintFlags(stdout, flags)
-		return flag.ErrHelp
-	}
 	flags.SetOutput(io.Discard) // the error says what is wrong
-	if err := flags.Parse(args); err != nil {
+	err := flags.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintf(stdout, "Usage: %s [flags]\n\n%s\n\n", flags.Name(), about)
+		flags.SetOutput(stdout)
+		flags.PrintDefaults()
+		return err
+	case err != nil:
 		return fmt.Errorf("%w: see %s -h", err, flags.Name())
-	}
-	if flags.NArg() > 0 {
+	case flags.NArg() > 0:
 		return fmt.Errorf("%q is not a flag: see %s -h", flags.Arg(0), flags.Name())
 	}
 	return nil
@@ -132,10 +61,8 @@ func Run(program string, parsed error, run func(context.Context) error, stderr i
 // Version tells what a program was built from, by which Go and for what machine. Its
 // last line but one tells two builds apart where Go was told to leave the commit out.
 func Version(program string) string {
-	return describe(program, buildinfo.Read(), fingerprint(os.Executable))
+	return describe(program, buildinfo.Read(), fingerprint())
 }
-
-const unknown = "unknown"
 
 func describe(program string, facts buildinfo.Facts, hash string) string {
 	changes := ""
@@ -151,20 +78,16 @@ func describe(program string, facts buildinfo.Facts, hash string) string {
 	}, "\n")
 }
 
-// fingerprint is the beginning of the hash of a program.
-func fingerprint(program func() (string, error)) string {
-	path, err := program()
+// fingerprint is the beginning of the hash of this program.
+func fingerprint() string {
+	path, err := os.Executable()
 	if err != nil {
-		return unknown
+		return "unknown"
 	}
-	f, err := os.Open(path)
+	program, err := os.ReadFile(path)
 	if err != nil {
-		return unknown
+		return "unknown"
 	}
-	defer f.Close()
-	hash := sha256.New()
-	if _, err := io.Copy(hash, f); err != nil {
-		return unknown
-	}
-	return hex.EncodeToString(hash.Sum(nil)[:8])
+	hash := sha256.Sum256(program)
+	return hex.EncodeToString(hash[:8])
 }

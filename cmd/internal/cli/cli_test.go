@@ -5,57 +5,22 @@ import (
 	"errors"
 	"flag"
 	"os"
-	"path/filepath"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/quotegate/quotegate/shared/buildinfo"
 )
-
-func TestWantsHelp(t *testing.T) {
-	for args, want := range map[string]bool{
-		"": false, "plan check": false, "-hello": false, "help": false,
-		"-h": true, "-help": true, "--help": true, "plan -h": true, "report -o -h": true, "x -- -h": false, "-h -- x": true,
-	} {
-		if got := WantsHelp(strings.Fields(args)); got != want {
-			t.Errorf("%q: got %t, want %t", args, got, want)
-		}
-	}
-}
-
-func TestPrintFlags(t *testing.T) {
-	flags := flag.NewFlagSet("", flag.ContinueOnError)
-	flags.Bool("json", false, "print JSON")
-	flags.Duration("after", 0, "how `long` to wait")
-	flags.Duration("for", time.Minute, strings.Repeat("word ", 40))
-	flags.String("to", "a.txt", "the `FILE` to write")
-	var out strings.Builder
-	PrintFlags(&out, flags)
-	want := `  -after long
-        how long to wait
-  -for duration
-        word word word word word word word word word word word word word word word word word word
-        word word word word word word word word word word word word word word word word word word
-        word word word word (default 1m0s)
-  -json
-        print JSON
-  -to FILE
-        the FILE to write (default a.txt)
-`
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
-}
 
 func TestParse(t *testing.T) {
 	for _, tt := range []struct{ args, err, out string }{
 		{"-n 3", "", ""},
 		{"", "", ""},
-		{"-n -h", "flag: help requested", "Usage: soak [flags]\n\nDoes it.\n\n  -n int\n        how often (default 1)\n"},
+		{"-n 3 --help", "flag: help requested",
+			"Usage: soak [flags]\n\nDoes it.\n\n  -n int\n    \thow often (default 1)\n"},
 		{"-n x", `invalid value "x" for flag -n: parse error: see soak -h`, ""},
 		{"-x", "flag provided but not defined: -x: see soak -h", ""},
 		{"now", `"now" is not a flag: see soak -h`, ""},
@@ -104,9 +69,17 @@ func TestRun(t *testing.T) {
 func TestVersion(t *testing.T) {
 	machine := runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH
 	const release = buildinfo.Release + " (" + buildinfo.Released + ")"
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hash, err := exec.Command("sha256sum", program).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
 	got := Version("quote")
 	if !strings.HasPrefix(got, "quote "+release+"\nmodule github.com/quotegate/quotegate ") ||
-		!strings.Contains(got, "\nbuild "+fingerprint(os.Executable)+"\n") || !strings.HasSuffix(got, machine) {
+		!strings.Contains(got, "\nbuild "+string(hash[:16])+"\n") || !strings.HasSuffix(got, machine) {
 		t.Errorf("got %s", got)
 	}
 	info := &debug.BuildInfo{
@@ -116,15 +89,5 @@ func TestVersion(t *testing.T) {
 	want := "gateway " + release + "\nmodule example.org/m v1.2.3\ncommit abc, with changes\nbuild 12ab\n" + machine
 	if got := describe("gateway", buildinfo.Of(info), "12ab"); got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-	path := filepath.Join(t.TempDir(), "gateway")
-	if err := os.WriteFile(path, []byte("one"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if got := fingerprint(func() (string, error) { return path, nil }); got != "7692c3ad3540bb80" { // sha256sum
-		t.Errorf("got the fingerprint %s", got)
-	}
-	if got := fingerprint(func() (string, error) { return "", os.ErrNotExist }); got != unknown {
-		t.Errorf("got %s of no program", got)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/v3/client"
 )
@@ -24,7 +25,7 @@ func Ask(ctx context.Context, c *client.Client, s Swap, viewingKey *[32]byte) (*
 	return Accept(s, q, viewingKey)
 }
 
-// Listing is a deployment as a gateway would list it. Fees and limits are those of the specification.
+// Listing is a deployment as a gateway would list it, with the fees and limits that are built in here.
 func Listing(d *chain.Deployment) *client.Listing {
 	l := &client.Listing{
 		Deployment: d.Name,
@@ -41,14 +42,14 @@ func Listing(d *chain.Deployment) *client.Listing {
 		}
 		l.Chains = append(l.Chains, row)
 		for _, t := range d.Tokens(id) {
-			least, most := limits(t)
+			least, most := fee.Limits(&t)
 			l.Tokens = append(l.Tokens, client.ListedToken{
 				ChainID:   uint64(id),
 				Symbol:    t.Symbol,
 				Address:   t.Address.String(),
 				Decimals:  t.Decimals,
-				MinAmount: least,
-				MaxAmount: most,
+				MinAmount: client.Amount(least.Dec()),
+				MaxAmount: client.Amount(most.Dec()),
 			})
 		}
 	}
@@ -56,36 +57,12 @@ func Listing(d *chain.Deployment) *client.Listing {
 		l.Pairs = append(l.Pairs, client.ListedPair{
 			SrcChain: uint64(p.Src), SrcToken: p.SrcToken.Symbol, DstChain: uint64(p.Dst), DstToken: p.DstToken.Symbol,
 			Type:        p.Route.String(),
-			ProtocolFee: protocolFee(p),
+			ProtocolFee: client.Percentage(fee.Protocol(p.Src, p.Dst).AppendPercent(nil)),
 			FeeChainID:  uint64(d.FeeChain(p.Dst)),
 			To:          d.Target(&p).String(),
 		})
 	}
 	return l
-}
-
-// limits are what one transaction may move, in the token's smallest unit.
-func limits(t chain.Token) (least, most client.Amount) {
-	low, high := "10", "25000"
-	if t.Symbol == chain.ETH || t.Symbol == chain.WETH {
-		low, high = "0.01", "20"
-	}
-	amount := func(text string) client.Amount {
-		n, err := client.ParseAmount(text, t.Decimals)
-		if err != nil {
-			return "" // a token with fewer decimals than its limit: no swap passes
-		}
-		return client.Amount(n.String())
-	}
-	return amount(low), amount(high)
-}
-
-// protocolFee is the protocol's rate: 0.3 % into the hub, 0.5 % out of it and for privacy.
-func protocolFee(p chain.Pair) client.Percentage {
-	if p.Dst == chain.Hub && !p.Src.Private() {
-		return "0.3"
-	}
-	return "0.5"
 }
 
 // ShieldNotice is what to know of money that was shielded.

@@ -28,8 +28,8 @@ type Swap struct {
 	Sender     common.Address // whose transactions the gateway shall simulate; zero for nobody's
 }
 
-// ParseEnd reads one end of a swap, such as USDC@1.
-func ParseEnd(text string) (token string, id chain.ID, err error) {
+// parseEnd reads one end of a swap, such as USDC@1.
+func parseEnd(text string) (token string, id chain.ID, err error) {
 	token, number, ok := strings.Cut(text, "@")
 	if !ok || token == "" {
 		return "", 0, fmt.Errorf("%q is not a token and a chain, such as USDC@1", text)
@@ -43,11 +43,11 @@ func ParseEnd(text string) (token string, id chain.ID, err error) {
 // NewSwap reads what a person typed: both ends, and an amount in whole tokens such as 100 or 0.5.
 func NewSwap(from, to, amount, recipient string) (Swap, error) {
 	s := Swap{Recipient: recipient}
-	srcToken, src, err := ParseEnd(from)
+	srcToken, src, err := parseEnd(from)
 	if err != nil {
 		return s, err
 	}
-	dstToken, dst, err := ParseEnd(to)
+	dstToken, dst, err := parseEnd(to)
 	if err != nil {
 		return s, err
 	}

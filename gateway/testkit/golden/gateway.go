@@ -140,8 +140,8 @@ func CoreOf(deployment *chain.Deployment) api.Service {
 			TTL: time.Minute, Now: func() time.Time { return noon },
 		}),
 		Tracker: tracker{},
-		Registries: func() []integrator.Health {
-			return []integrator.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
+		Registries: func() []rpc.Health {
+			return []rpc.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},
 		IssuerFees: fees.State,
 		Problems: func() []string {
@@ -186,9 +186,8 @@ func newGateway(ctx context.Context, service api.Service, clients *caller.Client
 		return nil, err
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
-		Modules: modules, Current: gateway.Current, RetiredVersions: gateway.RetiredVersions,
-		Lifecycle: life, Limiter: limiter, Clients: clients,
-		Names: unused{}, Own: unused{}, Log: log,
+		Modules: modules, RetiredVersions: gateway.RetiredVersions,
+		Lifecycle: life, Limiter: limiter, Clients: clients, Usage: unused{}, Log: log,
 	}), nil
 }
 

@@ -142,17 +142,22 @@ func TestWhoIsNotLimited(t *testing.T) {
 	}
 }
 
-// The metric of forgotten sources has those of both budgets.
+// The metric of forgotten sources has those of both budgets. However many holders of keys
+// there are, an address makes room for the next one.
 func TestForgottenSources(t *testing.T) {
 	t.Parallel()
 	l := start(t, Config{PerMinute: 30}, quiet, newClock().Now, calm)
-	l.quotes.max = 2
+	l.quotes.max = 1
 	l.reads.max = 1
-	for n := range 5 {
+	const holders, addresses = 20, 5
+	for n := range uint64(holders) {
+		l.AdmitQuote(http.Header{}, Key(n+1, 0))
+	}
+	for n := range addresses {
 		l.AdmitQuote(http.Header{}, source(n))
 		l.AdmitRead(http.Header{}, source(n))
 	}
-	if got := l.Stats(); got.Forgotten != 3+4 || got.Sources != 2 {
-		t.Errorf("got %+v, want 7 forgotten and 2 held", got)
+	if got := l.Stats(); got.Forgotten != 2*(addresses-1) || got.Sources != holders+1 {
+		t.Errorf("got %+v, want the last address and all holders held, all others forgotten", got)
 	}
 }

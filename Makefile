@@ -41,7 +41,7 @@ test-all: test rest ## everything CI checks: make test, then make rest
 rest: packages vet staticcheck race long addable deletable chainable ## what make test leaves out
 
 # The compiler, the linker and the linters are quicker where they collect garbage seldom. The tests collect it as usual.
-unit vet staticcheck race: export GOGC := 400
+unit vet staticcheck race long addable deletable chainable: export GOGC := 400
 
 # Nobody debugs these binaries, and without that they are linked in half the time. Some tests wait, so that two more
 # packages than there are processors run at a time.

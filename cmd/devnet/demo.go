@@ -108,7 +108,7 @@ func (d *devnet) follow(ctx context.Context, gateway *client.Client, q *swap.Che
 
 // paid shows who paid and what everyone got, and wants it to be what the quote said.
 func (d *devnet) paid(ctx context.Context, p *reference.Payout, q *swap.Checked) error {
-	d.line("\n5. The money: the operator saw what the chain was told, and settled.")
+	d.line("\n5. Check the payout: the operator saw the swap on chain and paid it out.")
 	d.line("   The pool %s on %s paid the fees and the rest.", p.Pool, p.Network.Name())
 	last := p.Receipt
 	if p.Mint != nil {

@@ -63,7 +63,7 @@ var buildGateway = sync.OnceValues(func() (string, error) {
 			return "", err
 		}
 	}
-	return child.Build(context.Background(), scratch, "-ldflags=-w")
+	return child.Build(context.Background(), scratch)
 })
 
 // patience is longer than anything takes on a busy machine.

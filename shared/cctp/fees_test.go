@@ -146,7 +146,6 @@ func TestWarm(t *testing.T) {
 // TestOutages starts in an outage, and has another once the service was well.
 func TestOutages(t *testing.T) {
 	const late, gone, noJSON = "timed out", "connection failed", "the answer is not the expected JSON"
-	const answer = `[{"finalityThreshold":1000,"minimumFee":77}]`
 	for name, test := range map[string]struct {
 		behave http.HandlerFunc
 		reason string
@@ -167,7 +166,6 @@ func TestOutages(t *testing.T) {
 		"accepting":                {fail(202), "status 202"},
 		"no rate":                  {say("<html>"), noJSON},
 		"flooding":                 {flood, noJSON},
-		"one byte too large":       {say(strings.Repeat(" ", answerLimit+1-len(answer)) + answer), noJSON},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -177,7 +175,7 @@ func TestOutages(t *testing.T) {
 				wantRate(t, f, linea, "13")
 				wantOrigin(t, f, linea, BuiltIn, test.reason)
 
-				s.become(say(strings.Repeat(" ", answerLimit-len(answer)) + answer)) // the longest
+				s.become(charge("77"))
 				untilLive(t, f)
 				wantRate(t, f, linea, "77")
 				s.become(test.behave)
@@ -199,6 +197,19 @@ func TestOutages(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestLongestAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const answer = `[{"finalityThreshold":1000,"minimumFee":77}]`
+		longest := strings.Repeat(" ", answerLimit-len(answer)) + answer
+		s := startService(t, say(" "+longest))
+		f, _ := s.fees(t)
+		wantOrigin(t, f, linea, BuiltIn, "the answer is not the expected JSON")
+		s.become(say(longest))
+		untilLive(t, f)
+		wantRate(t, f, linea, "77")
+	})
 }
 
 // untilLive waits for the longest block and a renewal, at most.

@@ -20,9 +20,10 @@ import (
 	"github.com/prometheus/procfs"
 )
 
-// Build compiles the gateway into dir. It needs Go, and a working directory within the module.
+// Build compiles the gateway into dir, without data for debuggers. It needs Go, and a working directory within the
+// module.
 func Build(ctx context.Context, dir string, flags ...string) (binary string, err error) {
-	args := append([]string{"build", "-o", dir + string(filepath.Separator)}, flags...)
+	args := append([]string{"build", "-ldflags=-w", "-o", dir + string(filepath.Separator)}, flags...)
 	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/quotegate/quotegate/cmd/gateway")...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets go remove its temporary files
 	cmd.WaitDelay = stopTimeout

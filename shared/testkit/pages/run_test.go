@@ -59,7 +59,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	out, err := exec.Command("go", "build", "-o", bin+"/", "../../../cmd/gateway", "../../../cmd/quote", "../../../cmd/devnet").CombinedOutput()
+	out, err := exec.Command("go", "build", "-ldflags=-w", "-o", bin+"/", "../../../cmd/gateway", "../../../cmd/quote", "../../../cmd/devnet").CombinedOutput()
 	if err != nil {
 		return "", &buildError{string(out), err}
 	}

@@ -41,6 +41,9 @@ func TestDecodesExactly(t *testing.T) {
 			t.Errorf("%s: got %v, want %q", name, err, test.says)
 		}
 	}
+	if err := decodeBody([]byte("[null]"), &[]SendCall{}); err == nil {
+		t.Error("null in a list is read as a call")
+	}
 }
 
 // TestExplorers: an explorer is an https address that can be put before /tx/. A deployment states only such.

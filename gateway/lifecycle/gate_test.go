@@ -241,6 +241,7 @@ func TestWhenAGateIsAnError(t *testing.T) {
 		holds      = `"level":"ERROR","msg":"the sunset of a version does not take effect: its gate holds"`
 		unreadable = `"level":"ERROR","msg":"the gate of a version cannot be read"`
 		why        = "6 clients in 7 days (limit 5)"
+		released   = "2027-03-01T03:00:00Z"
 	)
 	r := newRig(t, "2027-02-28T23:50:00Z", fullPlan)
 	for _, step := range []struct {
@@ -259,9 +260,13 @@ func TestWhenAGateIsAnError(t *testing.T) {
 		{"2027-03-01T00:05:00Z", nil, 1, 1},
 		{"2027-03-01T01:04:59Z", nil, 1, 1},
 		{"2027-03-01T01:05:00Z", nil, 2, 1},
+		{released, nil, 2, 1},
 	} {
 		r.usage.set(func(u *usage) {
 			u.evidence.Clients = 6
+			if step.at == released {
+				u.evidence.Clients = 0
+			}
 			u.err = step.err
 		})
 		r.pollAt(step.at)

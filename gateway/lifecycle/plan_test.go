@@ -59,6 +59,10 @@ func TestParsePlans(t *testing.T) {
 		{"no field", `{}`, "versions: missing"},
 		{"versions null", `{"versions":null}`, "versions: missing"},
 		{"a version null", `{"versions":{"v1":null}}`, "versions.v1: empty"},
+		{"two of them", `{"versions":{"v1":null,"v3":null}}`, "versions.v3: empty"},
+		{"only a gate", planOf(`"gate": {"maxClients": 1}`), "versions.v1.sunset: missing"},
+		{"only a window", planOf(`"brownouts": [{"from": "2026-09-01T00:00:00Z", "to": "2026-09-01T01:00:00Z", "share": 1}]`),
+			"versions.v1.sunset: missing"},
 		{"an empty version", `{"versions":{"v1":{}}}`, "versions.v1.deprecated: missing"},
 		{"a version twice", `{"versions":{"v1":{},"v1":{}}}`, "versions.v1: given twice"},
 		{"brownouts no array", planOf(`"brownouts": 5`), "versions.v1.brownouts: got number, want array"},
@@ -108,6 +112,22 @@ func TestParsePlans(t *testing.T) {
 		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error()+end, tt.want) {
 			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// TestChangedSchedule: a plan with another schedule is checked as any other.
+func TestChangedSchedule(t *testing.T) {
+	plan := parse(t, planOf(""))
+	for sunset, isValid := range map[string]bool{"2027-03-01T00:00:00Z": true, "2025-03-01T00:00:00Z": false} {
+		schedule := *plan.Versions["v1"]
+		schedule.Sunset = at(sunset)
+		changed, err := plan.With("v1", &schedule)
+		if (err == nil) != isValid || isValid && !changed.Versions["v1"].Sunset.Equal(schedule.Sunset) {
+			t.Errorf("%s: got %+v and %v", sunset, changed, err)
+		}
+	}
+	if !plan.Versions["v1"].Sunset.IsZero() {
+		t.Error("the plan itself has changed")
 	}
 }
 

@@ -47,6 +47,11 @@ func TestVerdict(t *testing.T) {
 			"Earliest 17 Mar 2027, after the sunset on 1 Mar 2027, if clients are quiet from now on.",
 			"2027-03-17", "2027-02-10", true,
 		},
+		"too many, after the sunset": {
+			"2027-03-10", gate, late, tooMany,
+			"Earliest 17 Mar 2027, after the sunset on 1 Mar 2027, if clients are quiet from now on.",
+			"2027-03-17", "2027-03-10", true,
+		},
 		"few": {
 			"2026-12-10", gate, few, canGo, "Earliest 1 Mar 2027, if clients are quiet from 25 Jan 2027.",
 			"2027-03-01", "2027-01-25", false,
@@ -93,8 +98,25 @@ func TestVerdict(t *testing.T) {
 	if got := scheduleOf(t, planOf(gate)).Verdict("v1", released, on("2027-03-10")); *got != (lifecycle.Verdict{Says: "v1 is retired"}) {
 		t.Errorf("released: got %+v", got)
 	}
+	gated := scheduleOf(t, planOf(gate))
+	for name, tt := range map[string]struct {
+		evidence *lifecycle.Evidence
+		unknown  bool
+		want     string
+	}{
+		"unreadable now":  {few, true, "It is not known whether v1 can be retired: away"},
+		"never read":      {nil, false, "It is not known whether v1 can be retired: away"},
+		"cannot be saved": {few, false, "v1 cannot be retired yet: away. Earliest 1 Mar 2027."},
+	} {
+		reading := lifecycle.GateReading{
+			Gate: *gated.Gate, Evidence: tt.evidence, Unknown: tt.unknown, Holds: true, Why: "away",
+		}
+		if got := gated.Verdict("v1", &reading, on("2027-02-10")).Summary(); !strings.HasPrefix(got, tt.want) {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
+	}
 	var none *lifecycle.Schedule
-	if got := none.Verdict("v3", nil, on("2027-02-10")); got != nil {
+	if got := none.Verdict("v3", nil, on("2027-02-10")); got != nil || got.Summary() != "" {
 		t.Errorf("got %+v of a version without a plan", got)
 	}
 }
@@ -128,6 +150,9 @@ func TestWhatExceedsAGate(t *testing.T) {
 		want := []string{tt.every, tt.proven, tt.unverified}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		if got := every.Exceeds(tt.evidence); got != (tt.every != "") {
+			t.Errorf("%s: exceeds the gate: %t", name, got)
 		}
 	}
 }

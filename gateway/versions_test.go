@@ -219,6 +219,57 @@ func TestVersionsKeepTheContract(t *testing.T) {
 	}
 }
 
+// TestRevisions: on the path that v3 and the earlier v3 share, a name that is none of theirs
+// is refused, in the format that the host has without one. Elsewhere the header means nothing.
+func TestRevisions(t *testing.T) {
+	const shared, old = "/v3/swap/quote", "/v3legacy/swap/quote"
+	const host, oldHost = "http://gateway.example", "http://legacy.example"
+	seen := &events{}
+	config := gateway.Config{LegacyHosts: []string{"legacy.example"}}
+	gw := mount(t, setup{Config: config, observers: []event.Observer{seen}})
+	for _, tt := range []struct {
+		host, path string
+		revisions  []string
+		version    string
+		refused    bool
+	}{
+		{host, shared, nil, "v3", false},
+		{host, shared, []string{""}, "v3", false},
+		{host, shared, []string{"v3"}, "v3", false},
+		{host, shared, []string{"Current"}, "v3", false},
+		{host, shared, []string{"LEGACY"}, "v3legacy", false},
+		{host, shared, []string{"lagacy"}, "v3", true},
+		{host, shared, []string{"v3legacy"}, "v3", true},
+		{host, shared, []string{"legacy, legacy"}, "v3", true},
+		{host, shared, []string{"legacy", "legacy"}, "v3", true},
+		{host, shared, []string{"", "legacy"}, "v3", true},
+		{oldHost, shared, nil, "v3legacy", false},
+		{oldHost, shared, []string{""}, "v3legacy", false},
+		{oldHost, shared, []string{"v3"}, "v3", false},
+		{oldHost, shared, []string{"legacy"}, "v3legacy", false},
+		{oldHost, shared, []string{"2019"}, "v3legacy", true},
+		{oldHost, shared, []string{"v3", "v3"}, "v3legacy", true},
+		{host, old, []string{"2019"}, "v3legacy", false},
+		{host, old, []string{"v3", "v3"}, "v3legacy", false},
+		{host, "/v1/quote", []string{"legacy"}, "v1", false},
+	} {
+		r := newRequest(http.MethodGet, tt.host+tt.path+goodQuote)
+		r.Header["Api-Revision"] = tt.revisions
+		w := send(gw, r)
+		what := fmt.Sprintf("%s%s with %q", tt.host, tt.path, tt.revisions)
+		if got := seen.last().Version; got != tt.version {
+			t.Errorf("%s: got %s, want %s", what, got, tt.version)
+		}
+		switch {
+		case !tt.refused && w.Code != http.StatusOK:
+			t.Errorf("%s: got %d %s", what, w.Code, w.Body)
+		case tt.refused && (w.Code != http.StatusBadRequest || w.Fault.Code != string(fault.InvalidParameter) ||
+			w.Fault.Param != "API-Revision"):
+			t.Errorf("%s: got %d %s, want it refused", what, w.Code, w.Body)
+		}
+	}
+}
+
 // TestPartialDeployments asks every version of a deployment that lacks pools for every pair: what is served is quoted,
 // and everything else is unsupported, in quotes and listings alike.
 func TestPartialDeployments(t *testing.T) {

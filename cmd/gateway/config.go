@@ -49,12 +49,13 @@ type config struct {
 	Quote       quote.Config
 
 	settings []variable // all of it, to be shown to an operator
+	warning  string     // about the environment; empty if there is none
 }
 
 // readConfig reports every problem at once: names with a slip, values that cannot be
 // parsed, and values that are not allowed.
 func readConfig(ctx context.Context, env environment) (*config, error) {
-	problems := env.misspelled()
+	problems, warning := env.misspelled()
 	set := make(map[string]string) // without those that cannot be read
 	for _, s := range settings(env) {
 		switch {
@@ -65,7 +66,7 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 		}
 	}
 	lookup := envconfig.MapLookuper(set)
-	cfg := &config{RPC: rpc.ReadConfig(lookup.Lookup)}
+	cfg := &config{RPC: rpc.ReadConfig(lookup.Lookup), warning: warning}
 	if err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: cfg, Lookuper: lookup}); err != nil {
 		return nil, err // a default of ours is at fault: the rest can be read
 	}

@@ -219,6 +219,40 @@ func TestVersionsKeepTheContract(t *testing.T) {
 	}
 }
 
+// TestParameters holds contract file, decoder and warning of each version to the same list:
+// a parameter in the file is read, since it may not be given twice, and is not named in the
+// warning. Any other is named, and not read.
+func TestParameters(t *testing.T) {
+	gw := mount(t, setup{})
+	queryOf := map[string][]string{} // the parameters of each version
+	var all []string
+	for _, m := range modules() {
+		operation := golden.ReadContract(t, gw, m.Name).Doc.Paths.Find(quotePath(m)).Get
+		for _, p := range operation.Parameters {
+			if p.Value.In == "query" {
+				queryOf[m.Name] = append(queryOf[m.Name], p.Value.Name)
+			}
+		}
+		all = append(all, queryOf[m.Name]...)
+	}
+	all = append(all, "slippage", "IntegratorId")
+	for _, m := range modules() {
+		for _, name := range all {
+			w := ask(gw, quotePath(m)+goodQuote+"&"+name+"=a&"+name+"=b")
+			warning := w.Header().Get("Request-Warning")
+			if !slices.Contains(queryOf[m.Name], name) {
+				if want := "Unknown parameters were ignored: " + name; w.Code != http.StatusOK || warning != want {
+					t.Errorf("%s: got %d and the warning %q, want %q", m.Name, w.Code, warning, want)
+				}
+				continue
+			}
+			if w.Code != http.StatusBadRequest || w.Fault.Param != name || warning != "" {
+				t.Errorf("%s: %s twice: got %d %s and the warning %q", m.Name, name, w.Code, w.Body, warning)
+			}
+		}
+	}
+}
+
 // TestRevisions: on the path that v3 and the earlier v3 share, a name that is none of theirs
 // is refused, in the format that the host has without one. Elsewhere the header means nothing.
 func TestRevisions(t *testing.T) {

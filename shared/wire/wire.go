@@ -23,8 +23,10 @@ type Quoter interface {
 type Quotes struct {
 	Deployment *chain.Deployment
 	Quoter     Quoter
-	Params     []string // known parameters
-	Read       func(*chain.Deployment, *Query) (quote.Request, error)
+	// Params are the parameters that Read gets to see. The others are ignored, and a
+	// header names them.
+	Params []string
+	Read   func(*chain.Deployment, *Query) (quote.Request, error)
 	// Warn says why a quote must not be signed, or nothing. It may be nil.
 	Warn func(*Query, quote.Recipient) string
 	Map  func(*quote.Quote) *Body
@@ -32,12 +34,12 @@ type Quotes struct {
 
 // Decode is the web.Module.Decode of the version.
 func (v Quotes) Decode(r *http.Request) (quote.Request, error) {
-	return v.Read(v.Deployment, QueryOf(r))
+	return v.Read(v.Deployment, QueryOf(r).Only(v.Params))
 }
 
 func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
-	query := QueryOf(r)
-	WarnTypos(w.Header(), query, v.Params)
+	query := QueryOf(r).Only(v.Params)
+	query.Warn(w.Header())
 	req, err := v.Read(v.Deployment, query)
 	if err != nil {
 		return err

@@ -242,7 +242,10 @@ func (q *Query) Warn(h http.Header) {
 // unknown lists the first parameters that are not known, as they may stand in a header.
 func (q *Query) unknown() (names []string) {
 	add := func(name string) {
-		if shown := headerName(name); shown != "" && !q.knows(name) && !slices.Contains(names, shown) {
+		if name == "" || q.knows(name) {
+			return
+		}
+		if shown := headerName(name); !slices.Contains(names, shown) {
 			names = append(names, shown)
 		}
 	}

@@ -489,8 +489,12 @@ export type QuoteError =
   | Failure<'NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'UNKNOWN_KEY' | 'INTERNAL'>
   /**
    * The check failed: sign nothing, and believe nothing of it. `quote` is the answer, to be shown and not to be used.
+   * `result` is there if nothing is wrong but that the gateway itself warns of the quote: what `quote()` would have
+   * returned, to be shown and not to be signed.
    */
-  | (Failure<'UNVERIFIED'> & { readonly problems: string[]; readonly checked: string[]; readonly quote: unknown })
+  | (Failure<'UNVERIFIED'> & {
+      readonly problems: string[]; readonly checked: string[]; readonly quote: unknown; readonly result?: CheckedQuote;
+    })
   /** The gateway needs a newer version of this package. */
   | (Failure<'OUTDATED'> & { readonly needs: string })
   /** There was no answer. `cause` is what `fetch` threw. */

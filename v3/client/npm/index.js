@@ -310,17 +310,20 @@ export function createClient(options) {
     const report = verify(request, body, { ...truth, now: Date.now(), ...(allowance !== undefined && { allowance }) });
     const problems = [...report.problems];
     if (!isObject(body.details)) problems.push('details is missing, but was requested.');
-    if (warning) problems.unshift(`The gateway itself warns: ${warning.slice(0, 400)}`);
+    const warned = warning ? [`The gateway itself warns: ${warning.slice(0, 400)}`] : [];
     const { calls, wrap, sendCalls, checked, unchecked } = report;
     if (problems.length) {
-      const fields = { code: 'UNVERIFIED', status, problems, checked, quote: body };
+      const fields = { code: 'UNVERIFIED', status, problems: [...warned, ...problems], checked, quote: body };
       throw new QuoteError(`The quote does not match the request: ${problems[0]}`, fields);
     }
     const sufficient = sufficiencyOf(body.details);
     const common = { request, quote: body, checked, unchecked, expiresAt: expiresAt(), sufficient };
-    return wrap.length
+    const result = wrap.length
       ? { ...common, unshield: true, calls: [], wrap }
       : { ...common, unshield: false, calls, sendCalls };
+    if (!warning) return result;
+    const fields = { code: 'UNVERIFIED', status, problems: warned, checked, quote: body, result };
+    throw new QuoteError(`The quote matches the request, but must not be signed: ${warned[0]}`, fields);
   }
 
   async function quote({ simulate, signal, ...asked }) {

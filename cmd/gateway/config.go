@@ -97,24 +97,19 @@ func (c *config) validate() error {
 	return errors.Join(problems...)
 }
 
-// deployment reads the operator's file. The name of the reference deployment
-// chooses it knowingly, as the devnet does. An empty one may be a mistake, which
-// would send money to contracts that do not exist on a public chain.
+// deployment reads the operator's file. Without one, it is the reference deployment.
 func (c *config) deployment() (*chain.Deployment, error) {
-	reference := chain.Reference()
-	switch c.DeploymentFile {
-	case reference.Name:
-		return reference, nil
-	case "":
-		reference.Warnings = append(reference.Warnings, "this service quotes the reference deployment, "+
-			"whose contracts exist on the local devnet only; set DEPLOYMENT_FILE")
-		return reference, nil
+	d := chain.Reference()
+	if c.DeploymentFile != "" && c.DeploymentFile != d.Name {
+		var err error
+		if d, err = chain.ReadDeployment(c.DeploymentFile); err != nil {
+			return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+		}
 	}
-	d, err := chain.ReadDeployment(c.DeploymentFile)
-	if err != nil {
-		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
-	}
-	if d.Name != reference.Name && c.IssuerFees.FeeURL == "" {
+	if reason := d.Unsignable(); reason != "" {
+		d.Warnings = append(d.Warnings, "no quote may be signed: "+reason+
+			"; set DEPLOYMENT_FILE to a file with your contracts, or run the devnet")
+	} else if c.IssuerFees.FeeURL == "" {
 		d.Warnings = append(d.Warnings, "the maxFee of every burn comes from the built-in table, "+
 			"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL")
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/sethvargo/go-envconfig"
 
-	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
@@ -181,24 +180,21 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// An operator's own deployment needs the issuer's fee service, and the reference
-// deployment is for the devnet. The start and the check say so.
+// An operator's own deployment needs the issuer's fee service, and quotes of the reference
+// deployment must not be signed. The start and the check say so.
 func TestDeploymentsAreWarnedOf(t *testing.T) {
-	write := func(name string) string {
-		return tempFile(t, strings.Replace(string(chain.ReferenceFile()), `"name": "reference"`, `"name": "`+name+`"`, 1))
-	}
 	issuer := httptest.NewServer(http.NotFoundHandler())
 	defer issuer.Close()
 	const (
-		reference = "this service quotes the reference deployment, whose contracts exist on the local devnet only"
+		reference = "no quote may be signed: " + localOnly
 		builtIn   = "the maxFee of every burn comes from the built-in table"
 	)
 	for _, tt := range []struct{ file, url, warning string }{
 		{"", "", reference},
-		{"reference", "", ""},
-		{write("reference"), "", ""},
-		{write("mine"), "", builtIn},
-		{write("mine"), issuer.URL, ""},
+		{"reference", "", reference},
+		{deploymentNamed(t, "reference"), issuer.URL, reference},
+		{deploymentNamed(t, "mine"), "", builtIn},
+		{deploymentNamed(t, "mine"), issuer.URL, ""},
 	} {
 		cfg := &config{DeploymentFile: tt.file}
 		cfg.IssuerFees.FeeURL = tt.url
@@ -216,6 +212,41 @@ func TestDeploymentsAreWarnedOf(t *testing.T) {
 	}
 	wantContains(t, log.String(), `"level":"WARN","msg":"deployment: `+reference)
 	wantContains(t, check(t, env, 0), reference)
+}
+
+// TestReferenceDeployment: no quote of it may be signed, by its header in every version and by health, however it was
+// chosen. Quotes of the same contracts under another name may be.
+func TestReferenceDeployment(t *testing.T) {
+	for name, env := range map[string]environment{
+		"default":                  {},
+		"chosen":                   {"DEPLOYMENT_FILE": "reference"},
+		"a file of that name":      {"DEPLOYMENT_FILE": deploymentNamed(t, "reference")},
+		"a file with another name": {"DEPLOYMENT_FILE": deploymentNamed(t, "mine")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warning := "This quote must not be signed: " + localOnly
+			problems := `"problems":["No quote of this gateway may be signed: ` + localOnly + `"]`
+			if strings.Contains(name, "another") {
+				warning, problems = "", ""
+			}
+			base, _, _ := start(t, env)
+			for _, m := range modules() {
+				status, h, _ := getWith(t, base+m.Routes[0].Path+quoteQuery, "Origin", "https://wallet.example")
+				got := h.Values("Quote-Warning")
+				if status != http.StatusOK || strings.Join(got, "|") != warning || warning != "" && len(got) != 1 {
+					t.Errorf("%s: got %d and the warnings %q, want %q", m.Name, status, got, warning)
+				}
+				if exposed := h.Get("Access-Control-Expose-Headers"); !strings.Contains(exposed, "Quote-Warning") {
+					t.Errorf("%s: a page may read %s alone", m.Name, exposed)
+				}
+			}
+			_, body := get(t, base+healthPath)
+			wantContains(t, body, `"status":"ok"`, problems)
+			if problems == "" && strings.Contains(body, "problems") {
+				t.Errorf("got problems: %s", body)
+			}
+		})
+	}
 }
 
 // Every secret may be in a file, as containers and systemd hand them over.

@@ -52,10 +52,18 @@ type config struct {
 	warning  string     // about the environment; empty if there is none
 }
 
+// errNoDeployment is the error of a DEPLOYMENT_FILE that is set and empty, as a missing variable of a compose file
+// leaves it: a default in its place would not be what the operator means.
+var errNoDeployment = errors.New("DEPLOYMENT_FILE: is set and empty; name the file with your contracts, " +
+	"or unset it to try the reference deployment, whose quotes must not be signed")
+
 // readConfig reports every problem at once: names with a slip, values that cannot be
 // parsed, and values that are not allowed.
 func readConfig(ctx context.Context, env environment) (*config, error) {
 	problems, warning := env.misspelled()
+	if file, isSet := env["DEPLOYMENT_FILE"]; isSet && file == "" {
+		problems = append(problems, errNoDeployment)
+	}
 	set := make(map[string]string) // without those that cannot be read
 	for _, s := range settings(env) {
 		switch {

@@ -131,7 +131,7 @@ func TestEveryMistakeIsReported(t *testing.T) {
 		"DRAIN_DELAY": "3", "QUOTE_TTL": "one minute", "RATE_LIMIT": "many", "LOG_CLIENT_ADDRESS": "maybe",
 		"MAX_CONNECTIONS": "99999999999999999999", "LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090",
 		"LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example", "ISSUER_FEE_URL": secret, "LOG_LEVEL": "loud",
-		"USAGE_DB": "mysql://" + secret, "REDIS_URI": secret, "RPC_URLS_1": secret, "RPC_URLS_2": secret,
+		"DEPLOYMENT_FILE": "", "USAGE_DB": "mysql://" + secret, "REDIS_URI": secret, "RPC_URLS_1": secret, "RPC_URLS_2": secret,
 	}, io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
 		t.Fatal("got no error")
@@ -140,6 +140,7 @@ func TestEveryMistakeIsReported(t *testing.T) {
 	for _, want := range []string{
 		"the configuration is wrong:",
 		"REDIS_URI: is not a setting; did you mean REDIS_URL?",
+		"DEPLOYMENT_FILE: is set and empty; name the file with your contracts, or unset it",
 		"RPC_URLS_2: is not a setting; endpoints are in RPC_URLS_<chain>",
 		`DRAIN_DELAY: "3" is not a duration such as`,
 		`QUOTE_TTL: "one minute" is not a duration`,
@@ -171,6 +172,7 @@ func TestEmptyValues(t *testing.T) {
 			env[s.name] = ""
 		}
 	}
+	delete(env, "DEPLOYMENT_FILE") // this one stops the start
 	got, err := readConfig(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)

@@ -123,9 +123,17 @@ func noEndpoint(network uint64) string {
 	return fmt.Sprintf(text, network)
 }
 
-// Core is the real core of the reference deployment, with the issuer's built-in
-// fees and a registry that answers from memory.
-func Core() api.Service { return CoreOf(chain.Reference()) }
+// Example is the deployment of the goldens: the reference contracts, under a name whose quotes may be signed.
+func Example() *chain.Deployment {
+	d, err := chain.ParseDeployment(chain.ReferenceAs("example"))
+	if err != nil {
+		panic(err) // the embedded file is valid
+	}
+	return d
+}
+
+// Core is the real core of Example, with the issuer's built-in fees and a registry that answers from memory.
+func Core() api.Service { return CoreOf(Example()) }
 
 // CoreOf is Core of another deployment.
 func CoreOf(deployment *chain.Deployment) api.Service {
@@ -155,7 +163,7 @@ func CoreOf(deployment *chain.Deployment) api.Service {
 // out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	return GatewayOf(t, chain.Reference())
+	return GatewayOf(t, Example())
 }
 
 // GatewayOf is Gateway of another deployment.
@@ -191,15 +199,14 @@ func newGateway(ctx context.Context, service api.Service, clients *caller.Client
 	}), nil
 }
 
-// Partial is the reference deployment without the privacy pools, DAI, the settlement
+// Partial is Example without the privacy pools, DAI, the settlement
 // chain's USDC and the receiver: 13 pairs on five chains.
 func Partial(t testing.TB) *chain.Deployment {
 	t.Helper()
 	var file map[string]any
-	if err := json.Unmarshal(chain.ReferenceFile(), &file); err != nil {
+	if err := json.Unmarshal(chain.ReferenceAs("partial"), &file); err != nil {
 		t.Fatal(err)
 	}
-	file["name"] = "partial"
 	file["settlement"] = map[string]any{"chainId": 8453}
 	file["pools"] = slices.DeleteFunc(file["pools"].([]any), func(row any) bool {
 		pool := row.(map[string]any)

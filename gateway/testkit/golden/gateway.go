@@ -38,7 +38,8 @@ var (
 	unregistered = common.HexToAddress("0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb")
 )
 
-const partnerBPS = 25
+// PartnerBPS is the fee of the one in good standing.
+const PartnerBPS = 25
 
 // registry answers from memory. The real one is tested on a real chain in its
 // own package.
@@ -48,7 +49,7 @@ func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (i
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
 		return integrator.Partner{
-			ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS,
+			ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: PartnerBPS,
 			CheckedAt: noon.Add(-10 * time.Second), GoodUntil: noon.Add(20 * time.Second),
 		}, nil
 	case inactive:

@@ -85,13 +85,13 @@ func TestEveryPair(t *testing.T) {
 // no fee divides evenly.
 func someAmounts(t *testing.T, token client.TokenOn) (amounts []*big.Int) {
 	t.Helper()
-	texts := []string{"10", "25000", "11.000001", "12345.678901", "24999.999999"}
+	texts := []string{"10", "25000", "11.000001000000000001", "12345.678901234567890123", "24999.999999999999999999"}
 	if token.Symbol == "ETH" || token.Symbol == "WETH" {
-		texts = []string{"0.01", "20", "0.010000000000000001", "1.234567890123456789", "19.999999999999999999"}
+		texts = []string{"0.010000000000000000", "20", "0.010000000000000001", "1.234567890123456789", "19.999999999999999999"}
 	}
 	for _, text := range texts {
-		if token.Decimals == 18 && strings.Contains(text, ".") && token.Symbol != "ETH" && token.Symbol != "WETH" {
-			text += "890123456789"
+		if point := strings.Index(text, "."); point >= 0 {
+			text = text[:point+1+int(token.Decimals)]
 		}
 		amount, err := client.ParseAmount(text, token.Decimals)
 		if err != nil {

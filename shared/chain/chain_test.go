@@ -173,10 +173,10 @@ func TestPairsAreTheSpecificationsAndNoMore(t *testing.T) {
 		listed = append(listed, name(&p))
 	}
 	for what, got := range map[string][]string{"found": found, "listed": listed} {
-		missing, extra := difference(want, got), difference(got, want)
-		if len(got) != len(want) || len(missing)+len(extra) > 0 {
-			t.Errorf("%d pairs are %s, want %d; the table in this test has %q besides, and not %q",
-				len(got), what, len(want), missing, extra)
+		lacking, more := difference(got, want), difference(want, got)
+		if len(got) != len(want) || len(lacking)+len(more) > 0 {
+			t.Errorf("%d pairs are %s, want %d: specifiedPairs in shared/chain/chain_test.go lacks %q and has %q besides",
+				len(got), what, len(want), lacking, more)
 		}
 	}
 }

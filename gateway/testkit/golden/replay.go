@@ -36,13 +36,7 @@ func Replay(t *testing.T, version string, d Dialect) {
 			}
 			r := e.newRequest(t)
 			if d.Like != "" && w.Code == http.StatusOK && isForQuote(r) {
-				r.URL.Path = strings.Replace(r.URL.Path, version, d.Like, 1)
-				like := httptest.NewRecorder()
-				gw.ServeHTTP(like, r)
-				if got, want := MaskNote(w.Body.String()), d.Change(MaskNote(like.Body.String())); got != want {
-					t.Errorf("got %s\nwant the quote of %s, changed: %s", got, d.Like, want)
-				}
-				r = e.newRequest(t)
+				d.compare(t, gw, version, r, w.Body.String())
 			}
 			if path, ok := d.Aliases[r.URL.Path]; ok {
 				r.URL.Path = path
@@ -60,9 +54,23 @@ type Dialect struct {
 	// Aliases are paths that the version answers and its contract does not name, each
 	// with the path in the contract.
 	Aliases map[string]string
-	// Like is another version, of whose quote Change makes the one of this version.
+	// Like is another version. Change makes a quote of this version of one of that, without its details.
 	Like   string
 	Change func(quote string) string
+}
+
+// compare wants a quote of a version to be the one of Like, changed.
+func (d Dialect) compare(t *testing.T, gw http.Handler, version string, r *http.Request, body string) {
+	t.Helper()
+	r = r.Clone(t.Context())
+	r.URL.Path = strings.Replace(r.URL.Path, version, d.Like, 1)
+	w := httptest.NewRecorder()
+	gw.ServeHTTP(w, r)
+	quote, details, _ := strings.Cut(MaskNote(w.Body.String()), `,"details":`)
+	got, gotDetails, _ := strings.Cut(MaskNote(body), `,"details":`)
+	if want := d.Change(quote); got != want || gotDetails != details {
+		t.Errorf("got %s\nwant the quote of %s, changed: %s\nand its details: %s", body, d.Like, want, details)
+	}
 }
 
 // isError tells whether a printed answer is an error.

@@ -1,9 +1,7 @@
 package quotecheck
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math/big"
 	"slices"
@@ -140,13 +138,3 @@ func part(amount *big.Int, bps int64) *big.Int {
 }
 
 func pow10(n uint8) *big.Int { return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(n)), nil) }
-
-// SplitDetails takes the details off an answer of v3. The rest is the answer to the same request without them.
-func SplitDetails(body []byte) (quote, details []byte, err error) {
-	quote, rest, found := bytes.Cut(body, []byte(`,"details":`))
-	details, closed := bytes.CutSuffix(rest, []byte("}\n"))
-	if !found || !closed {
-		return nil, nil, errors.New("the answer does not end with details")
-	}
-	return append(bytes.Clone(quote), "}\n"...), details, nil
-}

@@ -119,7 +119,7 @@ func (c *Checker) checkTerms(q *client.Checked, t Terms) error {
 	}
 	isRight := func(bps *big.Rat) bool { return maxFee(q.Request.Amount, bps).Cmp(q.MaxFee) == 0 }
 	if !slices.ContainsFunc(rates, isRight) {
-		return fmt.Errorf("the issuer may take %s of %s, which fits none of the rates %v", q.MaxFee, q.Request.Amount, rates)
+		return fmt.Errorf("the issuer may take %s of %s, which fits none of %v bps", q.MaxFee, q.Request.Amount, rates)
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
 	"github.com/quotegate/quotegate/v3/client"
 )
@@ -63,23 +65,23 @@ func (f *fleet) learn() error {
 	if err != nil {
 		return err
 	}
-	parsed, err := client.ParseListing(listed.Body)
-	if err != nil {
-		return err
-	}
-	checker, err := quotecheck.New(f.root, parsed)
-	if err != nil {
-		return err
-	}
 	f.mixes = map[string][]exchange{pairs: {{target: listing, body: listed.Body}}}
+	deployment, err := chain.ParseDeployment(deploymentFile())
+	if err != nil {
+		return err
+	}
+	checker, err := quotecheck.New(f.root, swap.Listing(deployment))
+	if err != nil {
+		return err
+	}
 	for _, mix := range order {
 		rng := rand.New(rand.NewPCG(1, 2))
 		swaps := pairsOf(mix, checker.Pairs)
 		f.mixes[mix] = make([]exchange, mixSize)
 		requests := make([]load.Request, mixSize)
 		for i := range requests {
-			swap := checker.Random(rng, swaps[i%len(swaps)])
-			requests[i] = f.mixes[mix][i].learn(checker, mix, swap, i)
+			wish := checker.Random(rng, swaps[i%len(swaps)])
+			requests[i] = f.mixes[mix][i].learn(checker, mix, wish, i)
 		}
 		next := func(n int) load.Request { return requests[n] }
 		if _, err := load.Run(f.ctx, gateway.Addr, callers, mixSize, next); err != nil {
@@ -90,17 +92,17 @@ func (f *fleet) learn() error {
 }
 
 // learn is the request number n of a mix, whose answer becomes the one that it must get.
-func (e *exchange) learn(checker *quotecheck.Checker, mix string, swap client.Request, n int) load.Request {
+func (e *exchange) learn(checker *quotecheck.Checker, mix string, wish client.Request, n int) load.Request {
 	version := "v3"
 	terms := quotecheck.Terms{}
 	switch mix {
 	case v1:
 		version = "v1"
 	case integrator:
-		swap.Integrator = common.Address{0xa1, byte(n % partners)}
+		wish.Integrator = common.Address{0xa1, byte(n % partners)}
 		terms.IntegratorBPS = partnerBPS
 	}
-	e.target = quotecheck.Target(version, swap)
+	e.target = quotecheck.Target(version, wish)
 	if mix == details {
 		e.target += "&include=details"
 	}
@@ -108,7 +110,7 @@ func (e *exchange) learn(checker *quotecheck.Checker, mix string, swap client.Re
 		if err != nil {
 			return err
 		}
-		q, err := checker.Check(version, swap, terms, a.Body)
+		q, err := checker.Check(version, wish, terms, a.Body)
 		if err != nil {
 			return fmt.Errorf("GET %s: got %d %s: %w", e.target, a.Status, a.Body, err)
 		}

@@ -64,7 +64,7 @@ func newFleet(ctx context.Context, o options) (f *fleet, err error) {
 	if f.dir, err = os.MkdirTemp("", "bench-"); err != nil {
 		return f, err
 	}
-	err = os.WriteFile(filepath.Join(f.dir, deploymentFile), chain.ReferenceAs("bench"), 0o600)
+	err = os.WriteFile(f.deployment(), deploymentFile(), 0o600)
 	if err != nil || f.gateway != "" {
 		return f, err
 	}
@@ -73,7 +73,11 @@ func newFleet(ctx context.Context, o options) (f *fleet, err error) {
 	return f, err
 }
 
-const deploymentFile = "deployment.json" // in the fleet's folder
+// deploymentFile is what the gateways quote: the reference contracts, under a name of its own.
+func deploymentFile() []byte { return chain.ReferenceAs("bench") }
+
+// deployment is where they read it.
+func (f *fleet) deployment() string { return filepath.Join(f.dir, "deployment.json") }
 
 func (f *fleet) stop() {
 	for _, s := range f.running {
@@ -99,7 +103,7 @@ func (f *fleet) startGateway(perMinute int, redis string) *server {
 	return f.add(child.Gateway{Binary: f.gateway, Env: append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
 		"TRUSTED_PROXIES=127.0.0.1",
-		"DEPLOYMENT_FILE="+filepath.Join(f.dir, deploymentFile),
+		"DEPLOYMENT_FILE="+f.deployment(),
 		"RPC_URLS_369="+f.node.URL,
 		"REDIS_URL="+redis,
 		"USAGE_DB="+filepath.Join(f.dir, fmt.Sprintf("%d.db", len(f.running))),

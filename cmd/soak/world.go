@@ -13,6 +13,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
@@ -57,6 +58,18 @@ func (w *world) newClient() int { return firstOfMany + int(w.newClients.Add(1)) 
 func newWorld(ctx context.Context, root, binary string, tell func(string, ...any)) (w *world, err error) {
 	w = &world{tell: tell, issuer: startIssuer()}
 	w.log = &child.Log{See: w.tally.see}
+	file := chain.ReferenceAs("soak")
+	deployment, err := chain.ParseDeployment(file)
+	if err != nil {
+		return w, err
+	}
+	listing := swap.Listing(deployment)
+	if w.checker, err = quotecheck.New(root, listing); err != nil {
+		return w, err
+	}
+	if w.plainPair, err = listing.Find(1, "USDC", 369, "USDC"); err != nil {
+		return w, err
+	}
 	for _, version := range quotecheck.Versions {
 		if _, err := os.Stat(filepath.Join(root, version)); err == nil {
 			w.versions = append(w.versions, version)
@@ -82,14 +95,14 @@ func newWorld(ctx context.Context, root, binary string, tell func(string, ...any
 	if err := w.writePlan(everythingActive); err != nil {
 		return w, err
 	}
-	deployment := filepath.Join(w.dir, "deployment.json")
-	if err := os.WriteFile(deployment, chain.ReferenceAs("soak"), 0o600); err != nil {
+	path := filepath.Join(w.dir, "deployment.json")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
 		return w, err
 	}
 	w.gateway, err = child.Gateway{Binary: binary, Log: w.log, Env: append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
 		"TRUSTED_PROXIES=127.0.0.1",
-		"DEPLOYMENT_FILE="+deployment,
+		"DEPLOYMENT_FILE="+path,
 		"RPC_URLS_369="+w.nodes[0].url()+","+w.nodes[1].url(),
 		"RPC_URLS_1="+w.nodes[2].url(),
 		"INTEGRATOR_CACHE_TTL=500ms",
@@ -100,27 +113,7 @@ func newWorld(ctx context.Context, root, binary string, tell func(string, ...any
 		"LOG_FORMAT=json",
 		"LOG_LEVEL=info",
 	)}.Start(ctx)
-	if err != nil {
-		return w, err
-	}
-	return w, w.readListing(ctx, root)
-}
-
-// readListing takes from the gateway what its quotes are checked against.
-func (w *world) readListing(ctx context.Context, root string) error {
-	site, err := client.New(w.gateway.URL())
-	if err != nil {
-		return err
-	}
-	listing, err := site.Pairs(ctx)
-	if err != nil {
-		return err
-	}
-	if w.checker, err = quotecheck.New(root, listing); err != nil {
-		return err
-	}
-	w.plainPair, err = listing.Find(1, "USDC", 369, "USDC")
-	return err
+	return w, err
 }
 
 func (w *world) close() {

@@ -124,8 +124,8 @@ func noEndpoint(network uint64) string {
 	return fmt.Sprintf(text, network)
 }
 
-// Example is the deployment of the goldens: the reference contracts, under a name whose quotes may be signed.
-func Example() *chain.Deployment {
+// Deployment is that of the goldens: the reference contracts, under a name whose quotes may be signed.
+func Deployment() *chain.Deployment {
 	d, err := chain.ParseDeployment(chain.ReferenceAs("example"))
 	if err != nil {
 		panic(err) // the embedded file is valid
@@ -133,8 +133,8 @@ func Example() *chain.Deployment {
 	return d
 }
 
-// Core is the real core of Example, with the issuer's built-in fees and a registry that answers from memory.
-func Core() api.Service { return CoreOf(Example()) }
+// Core is the real core of Deployment, with the issuer's built-in fees and a registry that answers from memory.
+func Core() api.Service { return CoreOf(Deployment()) }
 
 // CoreOf is Core of another deployment.
 func CoreOf(deployment *chain.Deployment) api.Service {
@@ -164,7 +164,7 @@ func CoreOf(deployment *chain.Deployment) api.Service {
 // out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	return GatewayOf(t, Example())
+	return GatewayOf(t, Deployment())
 }
 
 // GatewayOf is Gateway of another deployment.
@@ -200,7 +200,7 @@ func newGateway(ctx context.Context, service api.Service, clients *caller.Client
 	}), nil
 }
 
-// Partial is Example without the privacy pools, DAI, the settlement
+// Partial is Deployment without the privacy pools, DAI, the settlement
 // chain's USDC and the receiver: 13 pairs on five chains.
 func Partial(t testing.TB) *chain.Deployment {
 	t.Helper()

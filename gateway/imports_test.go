@@ -65,24 +65,22 @@ var layers = map[string][]string{
 	"cmd/devnet/contracts": {},
 	"cmd/devnet/localnet":  {},
 	"cmd/devnet/reference": {"shared/chain", "shared/fee", "cmd/devnet/contracts", "cmd/devnet/localnet"},
-	"cmd/bench":            {"cmd/internal/*", "shared/testkit/node", "shared/testkit/referee"},
-	"cmd/soak":             {"cmd/internal/*", "shared/testkit/node", "shared/testkit/postgres", "shared/testkit/referee"},
-	"cmd/generate":         {"shared/chain", "shared/fee", "shared/testkit/referee"},
+	"cmd/bench":            {"cmd/internal/*", "shared/chain", "shared/testkit/node", "shared/testkit/quotecheck", "v3/client"},
+	"cmd/soak":             {"cmd/internal/*", "shared/chain", "shared/testkit/*", "v3/client"},
+	"cmd/generate":         {"shared/chain", "shared/fee"},
 	"cmd/quote":            {"shared/chain", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
 
 	// Go code for tests. Only tests and the commands that measure, load and generate import it.
-	"shared/testkit/browser":  {},
-	"shared/testkit/clock":    {},
-	"shared/testkit/journal":  {},
-	"shared/testkit/node":     {},
-	"shared/testkit/npm":      {},
-	"shared/testkit/pages":    {},
-	"shared/testkit/ports":    {},
-	"shared/testkit/postgres": {},
-	"shared/testkit/referee":  {"shared/railgun"}, // and nothing else of ours: it is independent
-	"gateway/testkit/golden": {
-		"shared/*", "gateway", "gateway/caller", "gateway/lifecycle", "gateway/limit", "shared/testkit/referee",
-	},
+	"shared/testkit/browser":    {},
+	"shared/testkit/clock":      {},
+	"shared/testkit/journal":    {},
+	"shared/testkit/node":       {},
+	"shared/testkit/npm":        {},
+	"shared/testkit/pages":      {},
+	"shared/testkit/ports":      {},
+	"shared/testkit/postgres":   {},
+	"shared/testkit/quotecheck": {"shared/chain", "shared/railgun", "v3/client"}, // and nothing that makes quotes
+	"gateway/testkit/golden":    {"shared/*", "gateway", "gateway/caller", "gateway/lifecycle", "gateway/limit"},
 	"gateway/testkit/recorded": {
 		"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "gateway/usage",
 		"shared/chain", "shared/fault", "shared/testkit/clock", "shared/testkit/journal", "shared/testkit/postgres",

@@ -21,49 +21,6 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// TestAllVersionsAgree runs every pair through every version: the same request is the
-// same transaction and the same money, whatever the words, and to the router that the
-// listing has. An old version need not know every chain.
-func TestAllVersionsAgree(t *testing.T) {
-	gw, versions := mount(t, setup{}), modules()
-	listing := read[struct {
-		Data []struct {
-			ChainID       chain.ID
-			Token, Router string
-		}
-	}](t, ask(gw, "/v3/app/routers"))
-	for _, p := range chain.Pairs() {
-		want := facts{}
-		for _, m := range versions {
-			what := fmt.Sprintf("%s, %s on %d to %s on %d", m.Name, p.SrcToken.Symbol, p.Src, p.DstToken.Symbol, p.Dst)
-			w := ask(gw, quotePath(m)+"?"+pairQuery(p).Encode())
-			if w.Fault.Code == string(fault.UnsupportedChain) && w.Code == http.StatusBadRequest && m.Name != gateway.Current {
-				continue
-			}
-			got := w.quoted()
-			if w.Code != http.StatusOK || got == (facts{}) {
-				t.Errorf("%s: got %d %s", what, w.Code, w.Body)
-				continue
-			}
-			if want == (facts{}) {
-				want = got
-			}
-			if got != want {
-				t.Errorf("%s: got %+v, want %+v", what, got, want)
-			}
-		}
-		var routers []string
-		for _, row := range listing.Data {
-			if row.ChainID == p.Src && row.Token == p.SrcToken.Address.String() {
-				routers = append(routers, row.Router)
-			}
-		}
-		if !slices.Equal(routers, []string{want.to}) {
-			t.Errorf("%s on %d: the listing has %q, the quote %s", p.SrcToken.Symbol, p.Src, routers, want.to)
-		}
-	}
-}
-
 // BenchmarkQuote times a quote of every version for each kind of route, without a connection.
 func BenchmarkQuote(b *testing.B) {
 	gw := mount(b, setup{})

@@ -56,8 +56,8 @@ func readOthers(t *testing.T, input *verifyInput) []otherKnown {
 		known[name] = value
 		return known
 	}
-	request, plain := quote("pair-usdc-1-to-usdc-369")
-	tether, tetherQuote := quote("pair-usdt-1-to-usdc-369")
+	request, plain := quote("direct")
+	tether, tetherQuote := quote("direct-usdt")
 	const (
 		pair          = `"srcChain":1,"srcToken":"USDC","dstChain":369,"dstToken":"USDC","type":"DIRECT","protocolFee":0.3`
 		usdc, router  = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"

@@ -67,6 +67,9 @@ func run(ctx context.Context, o options) error {
 func compare(ctx context.Context, o options) (r report, err error) {
 	f, err := newFleet(ctx, o)
 	defer f.stop()
+	if err == nil {
+		err = f.learn()
+	}
 	if err != nil {
 		return r, err
 	}

@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 	"math/rand/v2"
 
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // The kinds of requests, each a mix of pairs, amounts and recipients.
@@ -42,68 +46,99 @@ func (e *exchange) judge(a load.Answer, err error) error {
 }
 
 const (
-	mixSize    = 4096 // different requests of a mix
+	mixSize    = 2048 // different requests of a mix
 	partners   = 16   // integrators that the bench's node has registered
 	partnerBPS = 25   // their fee
 )
 
-// newMixes works out the requests for quotes and their answers. They are the same in every run.
-func newMixes(root string) (map[string][]exchange, error) {
-	judge, err := referee.New(root)
-	if err != nil {
-		return nil, err
+// learn asks a gateway of its own for every mix, and has the Go client check the quotes: what every later answer must
+// be. The requests are the same in every run.
+func (f *fleet) learn() error {
+	gateway := f.startGateway(usualLimit, "")
+	if f.err != nil {
+		return f.err
 	}
-	mixes := map[string][]exchange{}
+	defer gateway.Kill()
+	progress("checking %d quotes", mixSize*len(order))
+	const listing = "/v3/app/pairs"
+	listed, err := load.Once(gateway.Addr, load.Request{Target: listing})
+	if err != nil {
+		return err
+	}
+	f.mixes = map[string][]exchange{pairs: {{target: listing, body: listed.Body}}}
+	deployment, err := chain.ParseDeployment(deploymentFile())
+	if err != nil {
+		return err
+	}
+	checker, err := quotecheck.New(f.root, swap.Listing(deployment))
+	if err != nil {
+		return err
+	}
 	for _, mix := range order {
 		rng := rand.New(rand.NewPCG(1, 2))
-		swaps := pairsOf(mix, judge.Pairs())
-		for i := range mixSize {
-			swap := judge.RandomSwap(rng, swaps[i%len(swaps)])
-			e, err := newExchange(judge, mix, swap, i)
-			if err != nil {
-				return nil, err
-			}
-			mixes[mix] = append(mixes[mix], e)
+		swaps := pairsOf(mix, checker.Pairs)
+		f.mixes[mix] = make([]exchange, mixSize)
+		requests := make([]load.Request, mixSize)
+		for i := range requests {
+			wish := checker.Random(rng, swaps[i%len(swaps)])
+			requests[i] = f.mixes[mix][i].learn(checker, mix, wish, i)
+		}
+		next := func(n int) load.Request { return requests[n] }
+		if _, err := load.Run(f.ctx, gateway.Addr, callers, mixSize, next); err != nil {
+			return err
 		}
 	}
-	return mixes, nil
+	return nil
 }
 
-func newExchange(judge *referee.Referee, mix string, swap *referee.Swap, n int) (e exchange, err error) {
+// learn is the request number n of a mix, whose answer becomes the one that it must get.
+func (e *exchange) learn(checker *quotecheck.Checker, mix string, wish client.Request, n int) load.Request {
 	version := "v3"
-	terms := referee.Terms{IssuerBPS: judge.BuiltInBPS(swap.Src)}
+	terms := quotecheck.Terms{}
 	switch mix {
 	case v1:
 		version = "v1"
 	case integrator:
-		swap.Integrator = common.Address{0xa1, byte(n % partners)}.Hex()
+		wish.Integrator = common.Address{0xa1, byte(n % partners)}
 		terms.IntegratorBPS = partnerBPS
 	}
-	e.target = swap.Target(version)
+	e.target = quotecheck.Target(version, wish)
 	if mix == details {
 		e.target += "&include=details"
-		around := referee.Around{ValidUntil: "2026-11-15T12:00:00Z", ValidFor: 60}
-		e.body, err = judge.BodyWithDetails(swap, terms, around, nil)
-		e.from, e.to = referee.ValidUntilIn(e.body)
-		return e, err
 	}
-	e.body, err = judge.Body(version, swap, terms, referee.Note())
-	if swap.Shields() {
-		e.from, e.to = referee.NoteIn(e.body)
-	}
-	return e, err
+	return load.Request{Target: e.target, Client: n, Judge: func(a load.Answer, err error) error {
+		if err != nil {
+			return err
+		}
+		q, err := checker.Check(version, wish, terms, a.Body)
+		if err != nil {
+			return fmt.Errorf("GET %s: got %d %s: %w", e.target, a.Status, a.Body, err)
+		}
+		e.body = a.Body
+		if mix == details {
+			const until = `"validUntil":"`
+			e.from = bytes.Index(e.body, []byte(until)) + len(until)
+			e.to = e.from + len("2026-11-15T12:00:00Z")
+		}
+		if note := hex.EncodeToString(q.Note()); note != "" {
+			e.from = bytes.Index(e.body, []byte(note))
+			e.to = e.from + len(note)
+		}
+		return nil
+	}}
 }
 
 // pairsOf gives the pairs of a mix. All but the shielding ones end on the hub, which is where most swaps do, and the
 // Fastify service quotes no others.
-func pairsOf(mix string, all []referee.Pair) (pairs []referee.Pair) {
+func pairsOf(mix string, all []*client.Pair) (pairs []*client.Pair) {
 	for _, p := range all {
-		in := !p.Burn && p.Dst == 369 && p.SrcToken.ChainID == p.Src && referee.Knows("v1", p)
+		burns := p.Type == client.CCTPInbound
+		in := !burns && p.DstChain == 369 && !p.Unshields && quotecheck.Serves("v1", p)
 		switch mix {
 		case shield:
-			in = p.Shields()
+			in = p.Shields
 		case burn:
-			in = p.Burn
+			in = burns
 		}
 		if in {
 			pairs = append(pairs, p)

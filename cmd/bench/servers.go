@@ -20,6 +20,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/shared/chain"
 	testnode "github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -49,9 +50,9 @@ const (
 // fleet is all servers that are compared, and what they need.
 type fleet struct {
 	options
-	ctx     context.Context // of the measurement
-	mixes   map[string][]exchange
-	dir     string // of the gateway and the databases
+	ctx     context.Context       // of the measurement
+	mixes   map[string][]exchange // see learn
+	dir     string                // of the gateway and the databases
 	node    *httptest.Server
 	running []*child.Server
 	err     error
@@ -60,16 +61,23 @@ type fleet struct {
 // newFleet prepares the servers. The fleet is to be stopped, after an error too.
 func newFleet(ctx context.Context, o options) (f *fleet, err error) {
 	f = &fleet{options: o, ctx: ctx, node: httptest.NewServer(testnode.Answers(answerNode))}
-	if f.mixes, err = newMixes(o.root); err != nil {
+	if f.dir, err = os.MkdirTemp("", "bench-"); err != nil {
 		return f, err
 	}
-	if f.dir, err = os.MkdirTemp("", "bench-"); err != nil || f.gateway != "" {
+	err = os.WriteFile(f.deployment(), deploymentFile(), 0o600)
+	if err != nil || f.gateway != "" {
 		return f, err
 	}
 	progress("building the gateway")
 	f.gateway, err = child.Build(ctx, f.dir)
 	return f, err
 }
+
+// deploymentFile is what the gateways quote: the reference contracts, under a name of its own.
+func deploymentFile() []byte { return chain.ReferenceAs("bench") }
+
+// deployment is where they read it.
+func (f *fleet) deployment() string { return filepath.Join(f.dir, "deployment.json") }
 
 func (f *fleet) stop() {
 	for _, s := range f.running {
@@ -95,6 +103,7 @@ func (f *fleet) startGateway(perMinute int, redis string) *server {
 	return f.add(child.Gateway{Binary: f.gateway, Env: append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
 		"TRUSTED_PROXIES=127.0.0.1",
+		"DEPLOYMENT_FILE="+f.deployment(),
 		"RPC_URLS_369="+f.node.URL,
 		"REDIS_URL="+redis,
 		"USAGE_DB="+filepath.Join(f.dir, fmt.Sprintf("%d.db", len(f.running))),
@@ -120,13 +129,6 @@ func (f *fleet) mixRows() (rows []*row, err error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	// The first answer to the request for all pairs is what the others must be.
-	const listing = "/v3/app/pairs"
-	first, err := load.Once(gateway.Addr, load.Request{Target: listing})
-	if err != nil {
-		return nil, err
-	}
-	f.mixes[pairs] = []exchange{{target: listing, body: first.Body}}
 	for _, mix := range append(order, pairs) {
 		rows = append(rows, f.row(theGateway, gateway, mix, many), f.bare(mix))
 	}

@@ -41,7 +41,7 @@ func (w *world) batchAllowances(t *testing.T) {
 			}
 			checked, receipt := w.sendBatch(t, s, key, allowed)
 			equal(t, "calls in the batch", len(checked.Quote.Details.SendCalls.Calls), test.calls)
-			w.wantSettled(t, s, w.settle(t, s, receipt))
+			w.wantSettled(t, checked, w.settle(t, s, receipt))
 		})
 	}
 }

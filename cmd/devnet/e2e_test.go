@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math/big"
@@ -16,7 +15,6 @@ import (
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 
@@ -24,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
+	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
 	"github.com/quotegate/quotegate/v3/client"
 
 	// The gateway's binary depends on it: without this import, go test would answer from its cache.
@@ -74,7 +72,7 @@ type world struct {
 	net     *reference.Net
 	url     string
 	gateway *client.Client
-	referee *referee.Referee
+	checker *quotecheck.Checker
 	people  atomic.Uint64 // recipients made so far
 	turns   sync.Map      // a lock for each chain
 	reports sync.Map      // of the operator; a channel for each transaction
@@ -114,7 +112,7 @@ func newWorld(t testing.TB) *world {
 	})
 	w.url = gateway.URL()
 	w.gateway = dial(t, w.url)
-	if w.referee, err = referee.New("../.."); err != nil {
+	if w.checker, err = quotecheck.New("../..", swap.Listing(w.net.Deployment)); err != nil {
 		t.Fatal(err)
 	}
 	return w
@@ -194,12 +192,16 @@ func (w *world) ask(t *testing.T, version string, s swap.Swap) []byte {
 	}
 }
 
-// quote asks for a quote and checks it twice: as a careful wallet does, and against the referee's own. The client has
-// no checks for an older version, so that its transaction takes the place of the checked one.
+// quote asks a version for a quote and checks it as a careful wallet does. Quotes of older versions are translated for
+// that.
 func (w *world) quote(t *testing.T, version string, s swap.Swap) *swap.Checked {
 	t.Helper()
-	body := w.ask(t, "v3", s)
-	verified, err := client.Verify(s.Request(), body, client.Known{Listing: swap.Listing(chain.Reference())})
+	terms := quotecheck.Terms{}
+	if s.Integrator != (common.Address{}) {
+		terms.IntegratorBPS = int64(reference.Integrator.FeeBPS)
+	}
+	body := w.ask(t, version, s)
+	verified, err := w.checker.Check(version, s.Request(), terms, body)
 	if err != nil {
 		t.Fatalf("a wallet would refuse this quote: %v\n%s", err, body)
 	}
@@ -207,49 +209,7 @@ func (w *world) quote(t *testing.T, version string, s swap.Swap) *swap.Checked {
 	if err != nil {
 		t.Fatalf("the recipient would refuse this note: %v", err)
 	}
-	withoutDetails, _, err := referee.SplitDetails(body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.judge(t, "v3", s, withoutDetails)
-	if version == "v3" {
-		return checked
-	}
-	body = w.ask(t, version, s)
-	w.judge(t, version, s, body)
-	var older client.Quote
-	if err := json.Unmarshal(body, &older); err != nil {
-		t.Fatal(err)
-	}
-	checked.Main.To = common.HexToAddress(older.To)
-	checked.Main.Data = common.FromHex(older.MethodParameters.Calldata)
-	checked.Main.Value = hexutil.MustDecodeBig(older.MethodParameters.Value)
 	return checked
-}
-
-// judge compares a quote with the referee's.
-func (w *world) judge(t *testing.T, version string, s swap.Swap, body []byte) {
-	t.Helper()
-	same, bps := w.refereed(t, s)
-	issuer := []*big.Rat{w.referee.BuiltInBPS(same.Src)}
-	if err := w.referee.Check(version, same, bps, issuer, body); err != nil {
-		t.Errorf("the referee expects another quote: %v", err)
-	}
-}
-
-// refereed is a swap as the referee knows it, and the integrator's fee.
-func (w *world) refereed(t *testing.T, s swap.Swap) (*referee.Swap, int64) {
-	t.Helper()
-	pair, err := w.referee.Find(s.SrcToken.Symbol, uint64(s.Src), s.DstToken.Symbol, uint64(s.Dst))
-	if err != nil {
-		t.Fatal(err)
-	}
-	same := &referee.Swap{Pair: pair, Amount: s.Amount, Recipient: s.Recipient}
-	if s.Integrator == (common.Address{}) {
-		return same, 0
-	}
-	same.Integrator = s.Integrator.Hex()
-	return same, int64(reference.Integrator.FeeBPS)
 }
 
 // takeTurn lets one swapper at a time use a chain: all sign with the same key, and so share nonces and allowances.

@@ -158,10 +158,9 @@ func (d *devnet) keepUp(ctx context.Context, o options) (err error) {
 // issuer and the chains.
 func gatewayEnv(dir string, chains *reference.Net) ([]string, error) {
 	var file map[string]any
-	if err := json.Unmarshal(chain.ReferenceFile(), &file); err != nil {
+	if err := json.Unmarshal(chain.ReferenceAs("devnet"), &file); err != nil {
 		return nil, err
 	}
-	file["name"] = "devnet" // the page of the reference deployment signs nothing
 	file["contact"] = "the terminal that runs the devnet"
 	text, err := json.Marshal(file)
 	if err != nil {

@@ -228,8 +228,7 @@ const localOnly = "the contracts of the reference deployment exist only on local
 // deploymentNamed is a file with the reference deployment under a name.
 func deploymentNamed(t *testing.T, name string) string {
 	t.Helper()
-	text := strings.Replace(string(chain.ReferenceFile()), `"name": "reference"`, `"name": "`+name+`"`, 1)
-	return tempFile(t, text)
+	return tempFile(t, string(chain.ReferenceAs(name)))
 }
 
 func readText(t *testing.T, path string) string {

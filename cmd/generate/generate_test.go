@@ -2,9 +2,6 @@ package main
 
 import (
 	"fmt"
-	"maps"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,17 +41,6 @@ func TestGeneratedPartsAreUpToDate(t *testing.T) {
 		if !used[name] {
 			t.Errorf("no file has a mark with the name %q", name)
 		}
-	}
-}
-
-// TestNoGoldenOfAPairIsMissing names the goldens that a new chain or token needs.
-func TestNoGoldenOfAPairIsMissing(t *testing.T) {
-	versions, missing, err := missingGoldens(root)
-	if err != nil || len(versions) == 0 {
-		t.Fatalf("got the versions %q (%v)", versions, err)
-	}
-	for path := range missing {
-		t.Errorf("%s is missing: run make generate", path)
 	}
 }
 
@@ -139,41 +125,5 @@ func TestRender(t *testing.T) {
 	}
 	if got, _, err := (file{"x.go", "// generated: nothing\n// generated end\n"}).render(); err == nil {
 		t.Errorf("an unknown part is\n%s", got)
-	}
-}
-
-// TestMissingGoldensAskLikeTheOthers deletes three goldens in a copy, and wants the same requests back.
-func TestMissingGoldensAskLikeTheOthers(t *testing.T) {
-	copied := t.TempDir()
-	if err := os.CopyFS(filepath.Join(copied, "testdata", "v3"), os.DirFS(filepath.Join(root, "testdata", "v3"))); err != nil {
-		t.Fatal(err)
-	}
-	for _, path := range []string{"testdata/chains.json", "testdata/railgun", "shared"} {
-		target, err := filepath.Abs(filepath.Join(root, path))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(target, filepath.Join(copied, path)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want := map[string]string{}
-	deleted := []string{
-		"pair-usdc-98866-to-usdc-369.http", "pair-usdc-369-to-usdc-98866.http", "pair-dai-56-to-usdc-96969696.http",
-	}
-	for _, name := range deleted {
-		path := filepath.Join(copied, "testdata", "v3", name)
-		data, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want[path], _, _ = strings.Cut(string(data), "\n\n")
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, missing, err := missingGoldens(copied)
-	if err != nil || !maps.Equal(missing, want) {
-		t.Errorf("got %q (%v), want %q", missing, err, want)
 	}
 }

@@ -30,7 +30,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 )
 
-// The swap of testdata/v3/pair-usdc-1-to-usdc-369.http.
+// The swap of testdata/v3/direct.http.
 var wish = []string{"-from", "USDC@1", "-to", "USDC@369", "-amount", "123.456789", "-recipient", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}
 
 // startGateway serves a real gateway, whose quotes are altered on their way.

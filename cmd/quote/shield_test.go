@@ -22,7 +22,7 @@ const (
 	stranger = "0zk1qyz75q556x52tgqw7jnavcdzs372jtghpalrfeazg9y4ym8vs6vh8rv7j6fe3z53llcjehy8up0hrd6vccs632a8qx6lksrknvja2fhu9shwehknj8xnc4h8vrp"
 )
 
-// shield is the swap of testdata/v3/pair-usdc-1-to-usdc-69696969.http.
+// shield is the swap of testdata/v3/shield.http.
 var shield = with(wish, "-to", "USDC@69696969", "-recipient", owner)
 
 func parse0zk(t *testing.T, text string) railgun.Address {

@@ -1,6 +1,6 @@
 // Command soak loads a real gateway process while everything it depends on fails: nodes hang, hang up and send HTML,
 // Redis and PostgreSQL die, callers leave, the fee service lies, the plan is rewritten, and in the end it is told to
-// stop under load. Every answer is compared with one worked out independently. It exits 0 only if no answer was wrong,
+// stop under load. Every answer is checked, quotes by the Go client. It exits 0 only if no answer was wrong,
 // not JSON or missing, and nothing was left behind.
 package main
 

@@ -13,7 +13,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // question is a request, and what its answer must be: a quote, something else, or an error.
@@ -22,11 +24,11 @@ type question struct {
 	method string // GET if empty
 	target string
 
-	version string        // that must give a quote
-	swap    *referee.Swap // of the quote; nil if there is none
-	from    string        // the account that the quote has details of, if any
-	part    string        // of an answer that is not a quote
-	code    string        // of the error that must come; empty if none must
+	version string         // that must give a quote
+	pair    *client.Pair   // of the quote; nil if there is none
+	swap    client.Request // for the quote
+	part    string         // of an answer that is not a quote
+	code    string         // of the error that must come; empty if none must
 
 	refusing bool // the plan may have refused the version when this was asked
 }
@@ -88,34 +90,42 @@ func (w *world) question(rng *rand.Rand) question {
 
 var healthQuestion = question{kind: aboutHealth, target: "/v3/swap/healthcheck", part: `"status":"ok"`}
 
-// randomSwap is some swap over a pair that fits.
-func (w *world) randomSwap(rng *rand.Rand, fits func(referee.Pair) bool) *referee.Swap {
-	pairs := w.judge.Pairs()
+// randomPair is some pair that fits.
+func (w *world) randomPair(rng *rand.Rand, fits func(*client.Pair) bool) *client.Pair {
 	for {
-		if pair := pairs[rng.IntN(len(pairs))]; fits(pair) {
-			return w.judge.RandomSwap(rng, pair)
+		if pair := w.checker.Pairs[rng.IntN(len(w.checker.Pairs))]; fits(pair) {
+			return pair
 		}
 	}
 }
 
-func quoteQuestion(kind, version string, swap *referee.Swap) question {
-	q := question{kind: kind, version: version, target: swap.Target(version), swap: swap}
-	integrator := common.HexToAddress(swap.Integrator)
+// quoteQuestion asks a version for a quote of some swap over a pair.
+func (w *world) quoteQuestion(kind, version string, pair *client.Pair, rng *rand.Rand) question {
+	return question{kind: kind, version: version, pair: pair}.about(w.checker.Random(rng, pair))
+}
+
+// about asks for a quote of a swap.
+func (q question) about(swap client.Request) question {
+	q.swap = swap
+	q.target = quotecheck.Target(q.version, swap)
 	switch {
-	case swap.Integrator == "":
-	case isUnregistered(integrator):
+	case !q.isNamed():
+	case isUnregistered(swap.Integrator):
 		q.code = "INTEGRATOR_UNREGISTERED"
-	case isInactive(integrator):
+	case isInactive(swap.Integrator):
 		q.code = "INTEGRATOR_INACTIVE"
 	}
 	return q
 }
 
+// isNamed tells whether an integrator is.
+func (q question) isNamed() bool { return q.swap.Integrator != common.Address{} }
+
 // plainQuestion asks any version for any pair it knows.
 func (w *world) plainQuestion(rng *rand.Rand) question {
 	version := w.versions[rng.IntN(len(w.versions))]
-	swap := w.randomSwap(rng, func(p referee.Pair) bool { return referee.Knows(version, p) })
-	return quoteQuestion(version, version, swap)
+	pair := w.randomPair(rng, func(p *client.Pair) bool { return quotecheck.Serves(version, p) })
+	return w.quoteQuestion(version, version, pair, rng)
 }
 
 // slowQuestion asks for what a node is needed for. Nodes never decide whether there is a quote, but for that of an
@@ -128,18 +138,19 @@ func (w *world) slowQuestion(rng *rand.Rand) question {
 			[]string{"1", "369"}[rng.IntN(2)], rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64())
 		return question{kind: kind, target: target, part: `"state":"NOT_FOUND"`}
 	}
-	fits := func(p referee.Pair) bool { return p.Src == 1 || p.Src == 369 } // which have nodes
+	fits := func(p *client.Pair) bool { return p.SrcChain == 1 || p.SrcChain == 369 } // which have nodes
 	if kind == aboutIntegrator {
-		fits = func(p referee.Pair) bool { return p.FeeChain() == 369 }
+		fits = func(p *client.Pair) bool { return p.FeeChain == 369 }
 	}
-	swap := w.randomSwap(rng, fits)
-	if kind == aboutIntegrator || swap.FeeChain() == 369 && rng.IntN(2) == 0 {
-		swap.Integrator = someIntegrator(rng).Hex()
+	q := w.quoteQuestion(kind, "v3", w.randomPair(rng, fits), rng)
+	if kind == aboutIntegrator || q.pair.FeeChain == 369 && rng.IntN(2) == 0 {
+		q.swap.Integrator = someIntegrator(rng)
+		q = q.about(q.swap)
 	}
-	q := quoteQuestion(kind, "v3", swap)
 	if kind != aboutIntegrator {
-		q.from = randomAddress(rng).Hex()
-		q.target += "&from=" + q.from + "&include=" + kind
+		q.swap.From = randomAddress(rng)
+		q.swap.Simulate = kind == aboutSimulation
+		q.target += "&from=" + q.swap.From.Hex() + "&include=" + kind
 	}
 	return q
 }
@@ -154,9 +165,9 @@ func someIntegrator(rng *rand.Rand) common.Address {
 
 // heldQuestion is about an integrator that the gateway has not heard of, so that the answer waits for a node.
 func (w *world) heldQuestion(integrator common.Address) question {
-	swap := w.judge.RandomSwap(newRand(), w.plainPair)
-	swap.Integrator = integrator.Hex()
-	return quoteQuestion(heldAtNode, "v3", swap)
+	q := w.quoteQuestion(heldAtNode, "v3", w.plainPair, newRand())
+	q.swap.Integrator = integrator
+	return q.about(q.swap)
 }
 
 // goodQuery asks for a quote; each wrong request replaces a part of it.
@@ -203,7 +214,7 @@ func (w *world) check(q question, a load.Answer) error {
 	if !strings.Contains(string(a.Body), q.part) {
 		return fmt.Errorf("want %s", q.part)
 	}
-	if q.swap == nil {
+	if q.pair == nil {
 		return nil
 	}
 	return w.checkQuote(q, a.Body)
@@ -243,7 +254,6 @@ func readError(a load.Answer) (code string, err error) {
 
 // mayFail tells whether an error is a right answer to a question now.
 func (w *world) mayFail(q question, code string) bool {
-	named := q.swap != nil && q.swap.Integrator != ""
 	switch code {
 	case q.code:
 		return true
@@ -254,53 +264,59 @@ func (w *world) mayFail(q question, code string) bool {
 	case "CHAIN_UNAVAILABLE":
 		return q.kind == aboutStatus
 	case "INTEGRATOR_UNVERIFIED":
-		return named
+		return q.isNamed()
 	case "INTEGRATOR_FEE_TOO_HIGH": // a node that lies says so of every other integrator
-		return named && common.HexToAddress(q.swap.Integrator)[1]%2 != 0
+		return q.isNamed() && q.swap.Integrator[1]%2 != 0
 	case "ISSUER_FEE_TOO_HIGH": // an absurd one, and there is no built-in fee
-		if q.swap == nil || !q.swap.Burn || w.judge.BuiltInBPS(q.swap.Src).Sign() != 0 {
+		if !q.burns() || quotecheck.PublishedBPS(q.pair.SrcChain).Sign() != 0 {
 			return false
 		}
-		_, absurd := w.issuer.absurd.Load(w.judge.Domain(q.swap.Src))
+		_, absurd := w.issuer.absurd.Load(domainOf(q.pair))
 		return absurd
 	}
 	return false
 }
 
-// checkQuote judges a quote to the byte.
-func (w *world) checkQuote(q question, body []byte) error {
-	if q.from != "" {
-		quote, details, err := referee.SplitDetails(body)
-		if err == nil {
-			err = w.checkAccount(q, string(details))
-		}
-		if err != nil {
-			return err
-		}
-		body = quote
-	}
-	var integratorBPS int64
-	if q.swap.Integrator != "" {
-		integratorBPS = feeBPS(common.HexToAddress(q.swap.Integrator))
-	}
-	var rates []*big.Rat // that a burn may be quoted with
-	if q.swap.Burn {
-		rates = []*big.Rat{w.judge.BuiltInBPS(q.swap.Src), honestBPS(w.judge.Domain(q.swap.Src))}
-	}
-	return w.judge.Check(q.version, q.swap, integratorBPS, rates, body)
+// burns tells whether the quote is of a burn.
+func (q question) burns() bool { return q.pair != nil && q.pair.Type == client.CCTPInbound }
+
+// domainOf is the issuer's number of the chain from which a pair burns.
+func domainOf(p *client.Pair) uint32 {
+	network, _ := chain.FindNetwork(chain.ID(p.SrcChain))
+	return network.CCTP.Domain
 }
 
-// checkAccount judges what a quote says of the account: what the node said, or why not.
-func (w *world) checkAccount(q question, details string) error {
-	says := func(part string) bool { return strings.Contains(details, part) }
+// terms are what a quote may be held to.
+func (q question) terms() (t quotecheck.Terms) {
+	if q.isNamed() {
+		t.IntegratorBPS = feeBPS(q.swap.Integrator)
+	}
+	if q.burns() { // at the built-in rate, or at the one that the issuer tells the truth about
+		t.IssuerBPS = []*big.Rat{quotecheck.PublishedBPS(q.pair.SrcChain), honestBPS(domainOf(q.pair))}
+	}
+	return t
+}
+
+// checkQuote judges a quote.
+func (w *world) checkQuote(q question, body []byte) error {
+	checked, err := w.checker.Check(q.version, q.swap, q.terms(), body)
+	if err == nil && q.swap.From != (common.Address{}) {
+		err = w.checkAccount(q, checked.Quote.Details)
+	}
+	return err
+}
+
+// checkAccount judges what a quote says of the account: what the node said, or why not. That it is about this account,
+// the client has checked.
+func (w *world) checkAccount(q question, d *client.Details) error {
 	switch {
-	case !says(`"from":"` + q.from + `"`):
-		return errors.New("calls of another account")
-	case q.kind == aboutSimulation && !says(`"simulation":{`) && !says(`"simulation":null,"simulationReason":"`):
+	case d == nil:
+		return errors.New("no details")
+	case q.kind == aboutSimulation && d.Simulation == nil && d.SimulationReason == "":
 		return errors.New("neither a simulation nor why it is missing")
-	case says(`"actual":"` + coinBalance + `"`):
+	case d.Checks != nil && d.Checks.Native != nil && d.Checks.Native.Actual == coinBalance:
 		w.tally.read.Add(1)
-	case says(`"checks":null,"reason":"`):
+	case d.Checks == nil && d.Reason != "":
 		w.tally.unread.Add(1)
 	default:
 		return errors.New("neither the balance nor why it is missing")

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
 )
 
 // soak breaks what the gateway depends on, one thing at a time, and stops the gateway under load. Progress and figures
@@ -116,7 +115,7 @@ func (w *world) overdraw(ctx context.Context) {
 	var granted []span
 	for ctx.Err() == nil {
 		sent := time.Now()
-		q := quoteQuestion(overTheLimit, "v3", w.judge.RandomSwap(newRand(), w.plainPair))
+		q := w.quoteQuestion(overTheLimit, "v3", w.plainPair, newRand())
 		answer, err := w.ask(q, overLimit)
 		if err != nil {
 			return
@@ -139,11 +138,11 @@ func (w *world) overdraw(ctx context.Context) {
 // askFromEverywhere has so many clients ask the current version for a quote, and then the one that retires, each from a
 // network of its own.
 func (w *world) askFromEverywhere(ctx context.Context, clients int) {
-	swap := w.judge.RandomSwap(newRand(), w.plainPair)
 	for _, version := range []string{"v3", w.retiring} {
-		body, err := w.judge.Body(version, swap, referee.Terms{}, nil)
+		asked := w.quoteQuestion(version, version, w.plainPair, newRand())
+		checked, err := w.ask(asked, w.newClient())
 		w.tally.note(err)
-		q := question{kind: version, target: swap.Target(version), part: string(body)}
+		q := question{kind: version, target: asked.target, part: string(checked.Body)}
 		next := func(n int) load.Request { return w.request(q, n) }
 		_, _ = load.Run(ctx, w.gateway.Addr, callers, clients, next) // errors are in the tally
 	}

@@ -16,14 +16,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ethereum/go-ethereum/common"
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
-	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
 )
 
 // scratch is a folder for all tests.
@@ -98,60 +96,47 @@ func TestSoak(t *testing.T) {
 	check(t, soak(t.Context(), root, build(t), much, t.Output()))
 }
 
-// TestQuotes asks a real process for every pair in every version, from the least amount to the most. A quote is the
-// referee's, and in v3 the client would sign it. More in never gives less out, but for one unit with an integrator:
-// each of the two fees is rounded down.
+// TestQuotes asks a real process for every pair in every version, from the least amount to the most, and checks each
+// quote. More in never gives less out, but for one unit with an integrator: each of the two fees is rounded down.
 func TestQuotes(t *testing.T) {
 	if isRaced() {
 		t.Skip("the amounts are tested without the race detector: make long")
 	}
 	t.Parallel()
 	w := startWorld(t)
-	site, err := client.New(w.gateway.URL())
-	check(t, err)
-	listing, err := site.Pairs(t.Context())
-	check(t, err)
 	rng := newRand()
 	one := big.NewInt(1)
-	for _, pair := range w.judge.Pairs() {
+	for _, pair := range w.checker.Pairs {
 		for _, version := range w.versions {
-			if !referee.Knows(version, pair) {
+			if !quotecheck.Serves(version, pair) {
 				continue
 			}
-			swap := w.judge.RandomSwap(rng, pair)
-			bps := int64(0)
-			if version == "v3" && pair.FeeChain() == 369 && rng.IntN(2) == 0 {
-				integrator := activeIntegrator(rng)
-				swap.Integrator = integrator.Hex()
-				bps = feeBPS(integrator)
+			q := w.quoteQuestion(version, version, pair, rng)
+			if version == "v3" && pair.FeeChain == 369 && rng.IntN(2) == 0 {
+				q.swap.Integrator = activeIntegrator(rng)
 			}
-			least, most := pair.Limits()
 			last := new(big.Int)
-			for _, amount := range []*big.Int{least, swap.Amount, new(big.Int).Sub(most, one), most} {
-				swap.Amount = amount
-				answer, err := w.ask(quoteQuestion(version, version, swap), w.newClient())
-				if err == nil {
-					err = w.tally.err()
+			for _, amount := range []*big.Int{pair.Min, q.swap.Amount, new(big.Int).Sub(pair.Max, one), pair.Max} {
+				q.swap.Amount = amount
+				q = q.about(q.swap)
+				answer, err := w.ask(q, w.newClient())
+				check(t, errors.Join(err, w.tally.err()))
+				if answer.Status != http.StatusOK {
+					continue // as it may: the tally has judged it
 				}
-				if err == nil && version == "v3" && answer.Status == http.StatusOK {
-					_, err = client.Verify(client.Request{
-						SrcChain: pair.Src, SrcToken: pair.SrcToken.Symbol, DstChain: pair.Dst, DstToken: pair.DstToken.Symbol,
-						Amount: amount, Recipient: swap.Recipient, Integrator: common.HexToAddress(swap.Integrator),
-					}, answer.Body, client.Known{Listing: listing})
-				}
+				checked, err := w.checker.Check(version, q.swap, q.terms(), answer.Body)
 				if err != nil {
-					t.Fatalf("%s, %v: %v", version, pair, err)
+					t.Fatalf("%s, %+v: %v", version, q.swap, err)
 				}
-				out := swap.Split(bps).Net // as the quote says
-				if answer.Status == http.StatusOK && out.Cmp(last) < 0 {
-					t.Errorf("%s, %v: %s gives %s, less than a smaller amount", version, pair, amount, out)
+				if checked.Dest.Cmp(last) < 0 {
+					t.Errorf("%s, %+v: it gives %s, less than a smaller amount", version, q.swap, checked.Dest)
 				}
-				last = new(big.Int).Sub(out, one)
+				last.Sub(checked.Dest, one)
 			}
 		}
 	}
-	if quoted := w.tally.answers["200 v3"]; quoted < 3*len(w.judge.Pairs()) {
-		t.Errorf("v3 gave %d quotes for %d pairs", quoted, len(w.judge.Pairs()))
+	if quoted := w.tally.answers["200 v3"]; quoted < 3*len(w.checker.Pairs) {
+		t.Errorf("v3 gave %d quotes for %d pairs", quoted, len(w.checker.Pairs))
 	}
 }
 

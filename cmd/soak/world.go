@@ -13,14 +13,17 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/child"
 	"github.com/quotegate/quotegate/cmd/internal/load"
+	"github.com/quotegate/quotegate/cmd/internal/swap"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
-	"github.com/quotegate/quotegate/shared/testkit/referee"
+	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
+	"github.com/quotegate/quotegate/v3/client"
 )
 
 // world is a gateway and everything it depends on, all of which can fail.
 type world struct {
-	judge     *referee.Referee
-	plainPair referee.Pair // one that every version knows
+	checker   *quotecheck.Checker
+	plainPair *client.Pair // one that every version knows
 	versions  []string     // that are served, the newest first
 	retiring  string       // the oldest, which the plan takes away and gives back
 	nodes     []*node
@@ -55,13 +58,19 @@ func (w *world) newClient() int { return firstOfMany + int(w.newClients.Add(1)) 
 func newWorld(ctx context.Context, root, binary string, tell func(string, ...any)) (w *world, err error) {
 	w = &world{tell: tell, issuer: startIssuer()}
 	w.log = &child.Log{See: w.tally.see}
-	if w.judge, err = referee.New(root); err != nil {
+	file := chain.ReferenceAs("soak")
+	deployment, err := chain.ParseDeployment(file)
+	if err != nil {
 		return w, err
 	}
-	if w.plainPair, err = w.judge.Find("USDC", 1, "USDC", 369); err != nil {
+	listing := swap.Listing(deployment)
+	if w.checker, err = quotecheck.New(root, listing); err != nil {
 		return w, err
 	}
-	for _, version := range referee.Versions {
+	if w.plainPair, err = listing.Find(1, "USDC", 369, "USDC"); err != nil {
+		return w, err
+	}
+	for _, version := range quotecheck.Versions {
 		if _, err := os.Stat(filepath.Join(root, version)); err == nil {
 			w.versions = append(w.versions, version)
 			w.retiring = version
@@ -70,8 +79,8 @@ func newWorld(ctx context.Context, root, binary string, tell func(string, ...any
 	if w.dir, err = os.MkdirTemp("", "soak-"); err != nil {
 		return w, err
 	}
-	for _, chain := range []uint64{369, 369, 1} {
-		n, err := startNode(chain, &w.held)
+	for _, id := range []uint64{369, 369, 1} {
+		n, err := startNode(id, &w.held)
 		if err != nil {
 			return w, err
 		}
@@ -86,9 +95,14 @@ func newWorld(ctx context.Context, root, binary string, tell func(string, ...any
 	if err := w.writePlan(everythingActive); err != nil {
 		return w, err
 	}
+	path := filepath.Join(w.dir, "deployment.json")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		return w, err
+	}
 	w.gateway, err = child.Gateway{Binary: binary, Log: w.log, Env: append(os.Environ(),
 		"RATE_LIMIT="+strconv.Itoa(perMinute),
 		"TRUSTED_PROXIES=127.0.0.1",
+		"DEPLOYMENT_FILE="+path,
 		"RPC_URLS_369="+w.nodes[0].url()+","+w.nodes[1].url(),
 		"RPC_URLS_1="+w.nodes[2].url(),
 		"INTEGRATOR_CACHE_TTL=500ms",

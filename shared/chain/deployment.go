@@ -1,6 +1,7 @@
 package chain
 
 import (
+	"bytes"
 	"cmp"
 	_ "embed"
 	"reflect"
@@ -59,6 +60,11 @@ var reference []byte
 
 // ReferenceFile is the text of the embedded deployment, for who changes some of it.
 func ReferenceFile() []byte { return slices.Clone(reference) }
+
+// ReferenceAs is that text under another name, for who has its contracts or does as if: the devnet, tests and tools.
+func ReferenceAs(name string) []byte {
+	return bytes.Replace(reference, []byte(`"name": "reference"`), []byte(`"name": "`+name+`"`), 1)
+}
 
 // Reference is the embedded deployment, which a local devnet runs.
 func Reference() *Deployment {

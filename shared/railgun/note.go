@@ -180,6 +180,22 @@ func Open(viewingKey [32]byte, n Note) (random [16]byte, err error) {
 	return random, nil
 }
 
+// CheckNote opens an encoded note with the viewing key of its owner, who must also be able to spend it.
+func CheckNote(recipient []byte, owner Address, viewingKey [32]byte) error {
+	note, err := ParseNote(recipient)
+	if err != nil {
+		return err
+	}
+	random, err := Open(viewingKey, note)
+	if err != nil {
+		return fmt.Errorf("the recipient cannot open it: %w", err)
+	}
+	if owner.NPK(random) != note.NPK {
+		return errors.New("the recipient could see it and never spend it")
+	}
+	return nil
+}
+
 func (n Note) open(aead cipher.AEAD) (random [16]byte, err error) {
 	iv, tag := n.EncryptedBundle[0][:16], n.EncryptedBundle[0][16:]
 	var sealed [32]byte

@@ -166,7 +166,7 @@ func TestErrorFields(t *testing.T) {
 		_, _ = io.WriteString(w, `{"error":"No","code":"UNSUPPORTED_PAIR","requestId":"7","param":"dstChain","reason":"ZERO","minAmount":"10","maxAmount":"20",
 			"successor":"/v3","until":"2027-01-01T00:00:00Z","alternatives":[{"dstChain":"369","dstToken":"USDC"}],"newer":{"words":true}}`)
 	}))
-	_, err := c.Quote(t.Context(), read(t, "pair-usdc-1-to-usdc-369").request)
+	_, err := c.Quote(t.Context(), read(t, "direct").request)
 	e := wantCode(t, err, UnsupportedPair)
 	got := fmt.Sprint(e.Message, e.Status, e.RequestID, e.Param, e.Reason, e.MinAmount, e.MaxAmount.Int(), e.Successor, e.Until, e.Alternatives, e.RetryAfter)
 	want := fmt.Sprint("No", 400, "7", "dstChain", "ZERO", "10", "20", "/v3", "2027-01-01T00:00:00Z", []Alternative{{"369", "USDC"}}, 17*time.Second)
@@ -209,7 +209,7 @@ func TestOutdated(t *testing.T) {
 	listing := strings.Replace(string(bodyOf(t, "pairs")), `"client": "`, `"client": "99.`, 1)
 	server := httptest.NewServer(says(200, listing))
 	defer server.Close()
-	_, err := newClient(t, server.URL).Quote(t.Context(), read(t, "pair-usdc-1-to-usdc-369").request)
+	_, err := newClient(t, server.URL).Quote(t.Context(), read(t, "direct").request)
 	if e := wantCode(t, err, Outdated); !strings.HasPrefix(e.Needs, "99.") {
 		t.Errorf("got %+v", e)
 	}
@@ -310,7 +310,7 @@ func TestRetryAfter(t *testing.T) {
 
 // TestContext: the context counts for everything that a call does, and its cause comes back.
 func TestContext(t *testing.T) {
-	r := read(t, "pair-usdc-1-to-usdc-369").request
+	r := read(t, "direct").request
 	hangs := make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hangs }))
 	defer server.Close()

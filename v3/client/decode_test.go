@@ -11,7 +11,7 @@ import (
 
 // TestDecodesExactly: an answer is read as JavaScript reads it.
 func TestDecodesExactly(t *testing.T) {
-	truth := string(read(t, "pair-usdc-1-to-usdc-369").body)
+	truth := string(read(t, "direct").body)
 	const evil = `"0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"`
 	honest := &Quote{}
 	if err := decodeBody([]byte(truth), honest); err != nil {

@@ -113,7 +113,7 @@ func follow(t *testing.T, c *Client, sent Sent, pauses int) (last *Status, told 
 const settledTx = "0x1111111111111111111111111111111111111111111111111111111111111111"
 
 func TestFollow(t *testing.T) {
-	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	q := checkedQuote(t, "direct")
 	swap := swapFields(t, q)
 	settled := `,"settlement":{"chainId":369,"txHash":"` + settledTx + `","amount":"` + q.Dest.String() + `","arrived":"1"}`
 	const paid = "SETTLED: paid out with " + settledTx + " on chain 369"
@@ -210,7 +210,7 @@ func TestFollow(t *testing.T) {
 
 // TestFollowEverySignedSwap wants what was signed to be recognised, whatever it is, and nobody else's note for one's own.
 func TestFollowEverySignedSwap(t *testing.T) {
-	for _, name := range []string{"pair-usdc-59144-to-usdc-369", "pair-usdc-1-to-usdc-69696969", "pair-eth-1-to-weth-369", "pair-usdc-69696969-to-usdc-369", "pair-usdc-369-to-usdc-10"} {
+	for _, name := range []string{"burn", "shield", "native", "unshield", "outbound-cctp"} {
 		t.Run(name, func(t *testing.T) {
 			q := checkedQuote(t, name)
 			answer := strings.Replace(stateOf(Settled, true, swapFields(t, q)), `"srcChain":"1"`, fmt.Sprintf(`"srcChain":"%d"`, q.Pair.SrcToken.ChainID), 1)
@@ -220,13 +220,13 @@ func TestFollowEverySignedSwap(t *testing.T) {
 			}
 		})
 	}
-	mine, other := checkedQuote(t, "pair-usdc-1-to-usdc-69696969"), checkedQuote(t, "pair-usdc-1-to-usdc-69696969")
+	mine, other := checkedQuote(t, "shield"), checkedQuote(t, "shield")
 	_, _, _, err := follow(t, scripted{stateOf(Settled, true, swapFields(t, other))}.serve(t), Sent{Hash: sentTx, Quote: mine}, 1)
 	wantError(t, err, `swap.recipient: got 0x`)
 }
 
 func TestShort(t *testing.T) {
-	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	q := checkedQuote(t, "direct")
 	swap := new(StatusSwap)
 	if err := json.Unmarshal([]byte(strings.TrimPrefix(swapFields(t, q), `,"swap":`)), swap); err != nil {
 		t.Fatal(err)
@@ -252,7 +252,7 @@ func TestShort(t *testing.T) {
 
 // TestSeveralSwaps: a transaction may have other people's swaps beside the one that was signed, whose state counts.
 func TestSeveralSwaps(t *testing.T) {
-	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	q := checkedQuote(t, "direct")
 	mine := strings.TrimPrefix(swapFields(t, q), ",")
 	other := strings.Replace(mine, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1)
 	const paid = `"settlement":{"chainId":369,"amount":"1","arrived":"1"}`
@@ -276,7 +276,7 @@ func TestSeveralSwaps(t *testing.T) {
 
 // TestLiesOnce: one lie among true answers is never given to the caller, who learns of it by its code.
 func TestLiesOnce(t *testing.T) {
-	q := checkedQuote(t, "pair-usdc-1-to-usdc-369")
+	q := checkedQuote(t, "direct")
 	swap := swapFields(t, q)
 	lie := strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)
 	answers := scripted{stateOf(Settling, false, swap), lie, stateOf(Settling, false, swap)}

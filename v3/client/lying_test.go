@@ -18,10 +18,10 @@ import (
 
 // honest are answers of every form there is.
 var honest = map[string]string{
-	"pool":             "pair-usdc-1-to-usdc-369",
-	"native":           "pair-eth-1-to-weth-369",
+	"pool":             "direct",
+	"native":           "native",
 	"integrator, burn": "integrator-burn",
-	"shielding":        "pair-usdc-1-to-usdc-69696969",
+	"shielding":        "shield",
 	"details":          "details",
 	"details, burn":    "details-burn-partner",
 	"details, account": "simulation-fails",
@@ -189,7 +189,7 @@ func withMaxFee(body []byte, fee *big.Int) []byte {
 }
 
 func TestMaxFeeBounds(t *testing.T) {
-	g := read(t, "pair-usdc-59144-to-usdc-369")
+	g := read(t, "burn")
 	k := listed(t)
 	highest := maxFee(g.request.Amount)
 	checked, err := Verify(g.request, withMaxFee(g.body, highest), k)
@@ -207,14 +207,14 @@ func TestLimits(t *testing.T) {
 		golden, amount string
 		refused        bool
 	}{
-		"least":           {"pair-usdc-1-to-usdc-369", "10000000", false},
-		"below the least": {"pair-usdc-1-to-usdc-369", "9999999", true},
-		"most":            {"pair-usdc-1-to-usdc-369", "25000000000", false},
-		"above the most":  {"pair-usdc-1-to-usdc-369", "25000000001", true},
-		"18 decimals":     {"pair-usdt-56-to-usdc-369", "25000000000000000000001", true},
-		"least ether":     {"pair-eth-1-to-weth-369", "10000000000000000", false},
-		"less ether":      {"pair-eth-1-to-weth-369", "9999999999999999", true},
-		"more ether":      {"pair-weth-369-to-eth-1", "20000000000000000001", true},
+		"least":           {"direct", "10000000", false},
+		"below the least": {"direct", "9999999", true},
+		"most":            {"direct", "25000000000", false},
+		"above the most":  {"direct", "25000000001", true},
+		"18 decimals":     {"decimals-18-to-6", "25000000000000000000001", true},
+		"least ether":     {"native", "10000000000000000", false},
+		"less ether":      {"native", "9999999999999999", true},
+		"more ether":      {"outbound-native", "20000000000000000001", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := read(t, test.golden)

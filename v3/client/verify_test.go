@@ -281,15 +281,15 @@ func ask(t *testing.T, r *Request, name, value string) {
 func TestUnchecked(t *testing.T) {
 	always := []string{"enforce no minimum", "enforce no deadline", "give no refund"}
 	for name, want := range map[string][]string{
-		"pair-usdc-1-to-usdc-369": nil,
-		"pair-eth-1-to-weth-369":  nil,
-		"details-burn":            {"the issuer's fee: at most maxFee", "issuer's percentage of 0.014 and its origin"},
-		"details-partner":         {"the integrator's fee of", "the registry"},
-		"details-burn-partner":    {"the issuer's fee: at most maxFee", "issuer's percentage", "the integrator's fee of", "the registry"},
-		"details-shield":          {"whom the note in the answer pays", "RAILGUN's own fee"},
-		"details-unshield":        {"RAILGUN's own fee", "that a RAILGUN wallet wraps it"},
-		"simulation":              {"holds and allows", "the simulation"},
-		"from-native":             {"holds and allows"},
+		"direct":               nil,
+		"native":               nil,
+		"details-burn":         {"the issuer's fee: at most maxFee", "issuer's percentage of 0.014 and its origin"},
+		"details-partner":      {"the integrator's fee of", "the registry"},
+		"details-burn-partner": {"the issuer's fee: at most maxFee", "issuer's percentage", "the integrator's fee of", "the registry"},
+		"details-shield":       {"whom the note in the answer pays", "RAILGUN's own fee"},
+		"details-unshield":     {"RAILGUN's own fee", "that a RAILGUN wallet wraps it"},
+		"simulation":           {"holds and allows", "the simulation"},
+		"from-native":          {"holds and allows"},
 	} {
 		q := checkedQuote(t, name)
 		got := strings.Join(q.Unchecked, "\n")
@@ -309,23 +309,23 @@ func TestUnchecked(t *testing.T) {
 
 // TestCalls wants the calls that are needed at an allowance, and all that may be needed if it is not known.
 func TestCalls(t *testing.T) {
-	amount := read(t, "pair-usdc-1-to-usdc-369").request.Amount
+	amount := read(t, "direct").request.Amount
 	less := new(big.Int).Sub(amount, big.NewInt(1))
 	for name, test := range map[string]struct {
 		golden    string
 		allowance *big.Int
 		approvals string // what they allow, in words
 	}{
-		"not known":              {"pair-usdc-1-to-usdc-369", nil, "amount"},
-		"nothing":                {"pair-usdc-1-to-usdc-369", new(big.Int), "amount"},
-		"too little":             {"pair-usdc-1-to-usdc-369", less, "amount"},
-		"enough":                 {"pair-usdc-1-to-usdc-369", amount, ""},
-		"USDT, not known":        {"pair-usdt-1-to-usdc-369", nil, "0 amount"},
-		"USDT, nothing":          {"pair-usdt-1-to-usdc-369", new(big.Int), "amount"},
-		"USDT, too little":       {"pair-usdt-1-to-usdc-369", less, "0 amount"},
-		"USDT, enough":           {"pair-usdt-1-to-usdc-369", amount, ""},
-		"USDT of another chain":  {"pair-usdt-56-to-usdc-369", nil, "amount"},
-		"the chain's own coin":   {"pair-eth-1-to-weth-369", nil, ""},
+		"not known":              {"direct", nil, "amount"},
+		"nothing":                {"direct", new(big.Int), "amount"},
+		"too little":             {"direct", less, "amount"},
+		"enough":                 {"direct", amount, ""},
+		"USDT, not known":        {"direct-usdt", nil, "0 amount"},
+		"USDT, nothing":          {"direct-usdt", new(big.Int), "amount"},
+		"USDT, too little":       {"direct-usdt", less, "0 amount"},
+		"USDT, enough":           {"direct-usdt", amount, ""},
+		"USDT of another chain":  {"decimals-18-to-6", nil, "amount"},
+		"the chain's own coin":   {"native", nil, ""},
 		"stated, enough":         {"simulation", nil, ""},
 		"stated, and read anew":  {"simulation", new(big.Int), "amount"},
 		"stated, and too little": {"simulation-fails", nil, "0 amount"},
@@ -359,7 +359,7 @@ func TestCalls(t *testing.T) {
 
 // TestWithNote puts another note into the call, and changes nothing else.
 func TestWithNote(t *testing.T) {
-	q := checkedQuote(t, "pair-usdc-1-to-usdc-69696969")
+	q := checkedQuote(t, "shield")
 	note := []byte(strings.Repeat("n", noteSize))
 	before := fmt.Sprintf("%x", q.Main.Data)
 	other, err := q.WithNote(note)
@@ -383,7 +383,7 @@ func TestWithNote(t *testing.T) {
 			t.Errorf("a note of %d bytes is taken", len(wrong))
 		}
 	}
-	if _, err := checkedQuote(t, "pair-usdc-1-to-usdc-369").WithNote(note); err == nil {
+	if _, err := checkedQuote(t, "direct").WithNote(note); err == nil {
 		t.Error("a public swap takes a note")
 	}
 }
@@ -407,14 +407,14 @@ func TestRecipients(t *testing.T) {
 		"a private one, elsewhere": {"0zk1qyxurtdvcjqmruwenw2m3gsa8zpmagjk7l2rr54f72rzxzzq4hqn9rv7j6fe3z53la0e0u4w4enlgfrctv75s860w8vyalll36xdq7w39djr40dhrdafqpdmhpa",
 			"is not an EVM address"},
 	} {
-		g := read(t, "pair-usdc-1-to-usdc-369")
+		g := read(t, "direct")
 		g.request.Recipient = test.recipient
 		for _, known := range []Known{k, {Listing: k.Listing}} {
 			_, err := Verify(g.request, g.body, known)
 			wantError(t, err, test.says)
 		}
 	}
-	g := read(t, "pair-usdc-1-to-usdc-69696969")
+	g := read(t, "shield")
 	for _, recipient := range []string{"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", g.request.Recipient + "q", strings.ToUpper(g.request.Recipient[:9]) + g.request.Recipient[9:]} {
 		request := g.request
 		request.Recipient = recipient

@@ -2,7 +2,6 @@ package swap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/quotegate/quotegate/shared/chain"
@@ -109,7 +108,7 @@ func (s Swap) note(given []byte, viewingKey *[32]byte) ([]byte, error) {
 		return nil, err
 	}
 	if viewingKey != nil {
-		return given, checkNote(owner, given, *viewingKey)
+		return given, railgun.CheckNote(given, owner, *viewingKey)
 	}
 	// A wrong note is money lost, so the code that makes it has to prove itself first.
 	if err := railgun.SelfTest(); err != nil {
@@ -117,20 +116,4 @@ func (s Swap) note(given []byte, viewingKey *[32]byte) ([]byte, error) {
 	}
 	own, err := railgun.NewNote(owner)
 	return own.Recipient(), err
-}
-
-// checkNote opens a note with the recipient's own key.
-func checkNote(owner railgun.Address, recipient []byte, viewingKey [32]byte) error {
-	note, err := railgun.ParseNote(recipient)
-	if err != nil {
-		return err
-	}
-	random, err := railgun.Open(viewingKey, note)
-	if err != nil {
-		return fmt.Errorf("the recipient cannot open it: %w", err)
-	}
-	if owner.NPK(random) != note.NPK {
-		return errors.New("the recipient could see it and never spend it")
-	}
-	return nil
 }

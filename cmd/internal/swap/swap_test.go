@@ -46,7 +46,7 @@ func TestRecipientsThatCannotOwnMoney(t *testing.T) {
 		"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07": "the contract of USDC on chain 369",
 		"0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d": `the router of "USDC" on chain 1`,
 	} {
-		g := read(t, "pair-usdc-1-to-usdc-369")
+		g := read(t, "direct")
 		g.swap.Recipient = recipient
 		_, err := verify(g.swap, g.body, nil)
 		wantError(t, err, says)

@@ -38,7 +38,8 @@ var (
 	unregistered = common.HexToAddress("0xD1220A0cf47c7B9Be7A2E6BA89F429762e7b9aDb")
 )
 
-const partnerBPS = 25
+// PartnerBPS is the fee of the one in good standing.
+const PartnerBPS = 25
 
 // registry answers from memory. The real one is tested on a real chain in its
 // own package.
@@ -48,7 +49,7 @@ func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (i
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
 		return integrator.Partner{
-			ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: partnerBPS,
+			ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: PartnerBPS,
 			CheckedAt: noon.Add(-10 * time.Second), GoodUntil: noon.Add(20 * time.Second),
 		}, nil
 	case inactive:
@@ -123,16 +124,17 @@ func noEndpoint(network uint64) string {
 	return fmt.Sprintf(text, network)
 }
 
-// Core is the real core of Deployment, with the issuer's built-in fees and a registry
-// that answers from memory.
-func Core() api.Service { return CoreOf(Deployment()) }
-
-// Deployment is the reference deployment under another name, so that its quotes may be signed.
+// Deployment is that of the goldens: the reference contracts, under a name whose quotes may be signed.
 func Deployment() *chain.Deployment {
-	d := chain.Reference()
-	d.Name = "example"
+	d, err := chain.ParseDeployment(chain.ReferenceAs("example"))
+	if err != nil {
+		panic(err) // the embedded file is valid
+	}
 	return d
 }
+
+// Core is the real core of Deployment, with the issuer's built-in fees and a registry that answers from memory.
+func Core() api.Service { return CoreOf(Deployment()) }
 
 // CoreOf is Core of another deployment.
 func CoreOf(deployment *chain.Deployment) api.Service {
@@ -198,15 +200,14 @@ func newGateway(ctx context.Context, service api.Service, clients *caller.Client
 	}), nil
 }
 
-// Partial is the reference deployment without the privacy pools, DAI, the settlement
+// Partial is Deployment without the privacy pools, DAI, the settlement
 // chain's USDC and the receiver: 13 pairs on five chains.
 func Partial(t testing.TB) *chain.Deployment {
 	t.Helper()
 	var file map[string]any
-	if err := json.Unmarshal(chain.ReferenceFile(), &file); err != nil {
+	if err := json.Unmarshal(chain.ReferenceAs("partial"), &file); err != nil {
 		t.Fatal(err)
 	}
-	file["name"] = "partial"
 	file["settlement"] = map[string]any{"chainId": 8453}
 	file["pools"] = slices.DeleteFunc(file["pools"].([]any), func(row any) bool {
 		pool := row.(map[string]any)

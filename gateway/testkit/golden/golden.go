@@ -1,6 +1,6 @@
 // Package golden replays the recorded exchanges of a version against the real
-// gateway and the real core. Each answer is compared literally, worked out again
-// by the independent referee, and validated against the version's contract.
+// gateway and the real core. Each answer is compared literally, and validated
+// against the version's contract.
 package golden
 
 import (
@@ -105,7 +105,7 @@ func printAnswer(t *testing.T, w *httptest.ResponseRecorder) string {
 }
 
 // MaskNote hides the 160 bytes of a shield note wherever they are. They are
-// fresh in every answer. The referee opens them.
+// fresh in every answer.
 func MaskNote(body string) string {
 	const selector, head, length = "0x095ff22d", 6 * 64, 64
 	start := strings.Index(body, selector)

@@ -74,7 +74,7 @@ func TestFailures(t *testing.T) {
 		}},
 		"a lie": {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
-			"to: got 0x",
+			`to: got \"0x`,
 		}},
 		"usage":             {nobody, with(wish, "-x"), 2, "USAGE", []string{"-x: see quote -h"}},
 		"rate limit":        {refuse(t, 429, refusal("RATE_LIMITED")), wish, 3, client.RateLimited, []string{`"retryAfter":17`}},

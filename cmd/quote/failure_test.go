@@ -76,6 +76,9 @@ func TestFailures(t *testing.T) {
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
 			`to: got \"0x`,
 		}},
+		"no such pair": {nobody, with(wish, "-to", "USDC@10"), 2, client.UnsupportedPair, []string{
+			`"alternatives":[{"dstChain":"369","dstToken":"USDC"},`, "Unsupported swap pair: USDC on chain 1 to USDC on chain 10",
+		}},
 		"usage":             {nobody, with(wish, "-x"), 2, "USAGE", []string{"-x: see quote -h"}},
 		"rate limit":        {refuse(t, 429, refusal("RATE_LIMITED")), wish, 3, client.RateLimited, []string{`"retryAfter":17`}},
 		"chain unavailable": {refuse(t, 503, refusal("CHAIN_UNAVAILABLE")), wish, 3, client.ChainUnavailable, nil},

@@ -16,6 +16,8 @@ var parts = map[string]func() []string{
 	"finality":                  finalityTable,
 	"tokens":                    tokenRows,
 	"tokens as JavaScript":      tokenObject,
+	"issuer fees":               issuerFees,
+	"issuer fees as JavaScript": issuerFeeObject,
 	"routing IDs":               routingIDs,
 	"token symbols":             symbols,
 	"number of networks":        func() []string { return count(len(chain.Networks())) },
@@ -125,6 +127,28 @@ func tokenObject() []string {
 			lines = append(lines, "    "+strings.Join(pair, " "))
 		}
 		lines = append(lines, "  },")
+	}
+	return append(lines, "};")
+}
+
+// issuerFees are the fees of fast burns by source chain, in thousandths of a basis point.
+func issuerFees() (lines []string) {
+	var fees []string
+	for _, n := range chain.Networks() {
+		if n.CCTP != nil && n.CCTP.FastFeeMilliBPS > 0 {
+			fees = append(fees, fmt.Sprintf("%s: %d,", n.ID, n.CCTP.FastFeeMilliBPS))
+		}
+	}
+	for some := range slices.Chunk(fees, 5) {
+		lines = append(lines, strings.Join(some, " "))
+	}
+	return lines
+}
+
+func issuerFeeObject() []string {
+	lines := []string{"const FAST_FEES = {"}
+	for _, line := range issuerFees() {
+		lines = append(lines, "  "+line)
 	}
 	return append(lines, "};")
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/swap"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/v3/client"
 	"github.com/quotegate/quotegate/v3/client/send"
 )
@@ -35,6 +36,19 @@ type coded struct {
 
 func (c coded) Unwrap() error { return c.error }
 
+// notAsked is what is wrong with a command line. Of a swap that no gateway makes, it says what a gateway would.
+func notAsked(err error) error {
+	refusal, isRefusal := errors.AsType[*fault.Error](err)
+	if !isRefusal || refusal.Code != fault.UnsupportedPair {
+		return coded{err, usageCode, exitUsage}
+	}
+	e := &client.Error{Code: client.UnsupportedPair, Message: refusal.Message}
+	for _, a := range refusal.Alternatives {
+		e.Alternatives = append(e.Alternatives, client.Alternative{DstChain: a.Chain, DstToken: a.Token})
+	}
+	return coded{e, e.Code, exitUsage}
+}
+
 // A failure is an error for a program to read. The fields are those of the gateway's errors.
 type failure struct {
 	Error string `json:"error"`
@@ -54,6 +68,9 @@ func describe(err error) (*failure, int) {
 	switch {
 	case errors.As(err, &own):
 		f.Code, exit = own.code, own.exit
+		if errors.As(own.error, &gateway) {
+			f.ErrorFields = gateway.ErrorFields
+		}
 	case errors.As(err, &sending):
 		f.Code = sending.Code
 		if sending.Temporary() || sending.Code == send.Expired {

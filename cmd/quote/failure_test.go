@@ -92,7 +92,10 @@ func TestFailures(t *testing.T) {
 			`"problems":["the gateway itself warns: \"This quote must not be signed: not today\""]}`,
 		}},
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
-			"to: got 0x",
+			`to: got \"0x`,
+		}},
+		"no such pair": {nobody, with(wish, "-to", "USDC@10"), 2, client.UnsupportedPair, []string{
+			`"alternatives":[{"dstChain":"369","dstToken":"USDC"},`, "Unsupported swap pair: USDC on chain 1 to USDC on chain 10",
 		}},
 		"usage":             {nobody, with(wish, "-x"), 2, "USAGE", []string{"-x: see quote -h"}},
 		"rate limit":        {refuse(t, 429, refusal("RATE_LIMITED")), wish, 3, client.RateLimited, []string{`"retryAfter":17`}},

@@ -46,7 +46,7 @@ func command(ctx context.Context, args []string, getenv func(string) string, std
 	}
 	if err != nil {
 		o.json = slices.Contains(args, "-json") || slices.Contains(args, "--json") // it may stand after the mistake
-		return o.finish(nil, coded{err, usageCode, exitUsage})
+		return o.finish(nil, notAsked(err))
 	}
 	return o.finish(o.run(ctx))
 }

@@ -165,7 +165,7 @@ func TestTerminalEscapesAreText(t *testing.T) {
 	if code != 1 || strings.ContainsFunc(stderr, func(r rune) bool { return r != '\n' && !unicode.IsPrint(r) }) {
 		t.Errorf("got exit code %d and %q", code, stderr)
 	}
-	contains(t, "the error", stderr, `all\u001b[2J is \u009b1mwell\u000d\u202e! (A\u0007`)
+	contains(t, "the error", stderr, "\"all\ufffd[2J is \ufffd1mwell\ufffd\ufffd!\" (\"A\ufffd\"")
 }
 
 // TestPrintsTheSimulation: the gateway's dry run is told as the gateway's word.

@@ -26,6 +26,9 @@ func (o *options) quote(ctx context.Context) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, what := range q.Warnings {
+		o.say("Warning: %s.", what)
+	}
 	if o.json {
 		for _, what := range q.Unchecked {
 			o.say("Not checked: %s.", what)

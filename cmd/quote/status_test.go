@@ -83,7 +83,7 @@ func TestStatus(t *testing.T) {
 		"unknown":             {[]string{"NOT_FOUND false"}, nil, 4, []string{"NOT_FOUND: no node"}, []string{"it is NOT_FOUND"}},
 		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
 		"something else":      {[]string{"NOT_A_SWAP true"}, nil, 1, []string{"NOT_A_SWAP: "}, []string{"swapped nothing (NOT_A_SWAP)"}},
-		"not offered":         {[]string{"501"}, nil, 4, nil, []string{"The pools of this deployment cannot be followed (STATUS_UNAVAILABLE", "do not send it again. See transaction " + sentTx + " on Ethereum (1)"}},
+		"not offered":         {[]string{"501"}, nil, 4, nil, []string{`"The pools of this deployment cannot be followed" ("STATUS_UNAVAILABLE"`, "do not send it again. See transaction " + sentTx + " on Ethereum (1)"}},
 		"refused":             {[]string{"429"}, nil, 4, nil, []string{"or ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
 		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"it is about transaction " + settledTx}},
 		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not trust the gateway's answer"}},
@@ -130,12 +130,12 @@ func TestExecutesAndWaits(t *testing.T) {
 		{[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", false, 0, "swap", "SETTLED",
 			[]string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
 		{[]string{anotherSwap}, "1h", false, 4, "approval, swap", "",
-			[]string{"do not trust the gateway's answer", `swap.amount: got 1, want 123456789`}},
+			[]string{"do not trust the gateway's answer", `swap.amount: got "1", want "123456789"`}},
 		{[]string{"SETTLING false" + wished}, "1ms", false, 4, "approval, swap", "", []string{
 			"the time is up", "it may arrive at any time, so do not send it again", "ask again with:\n  quote -gateway",
 		}},
 		{[]string{"501"}, "1h", false, 4, "approval, swap", "", []string{
-			"Sent. 123.086419 USDC will arrive", "cannot be followed (STATUS_UNAVAILABLE",
+			"Sent. 123.086419 USDC will arrive", `cannot be followed" ("STATUS_UNAVAILABLE"`,
 		}},
 		{[]string{"NOT_A_SWAP true"}, "1h", false, 4, "approval, swap", "NOT_A_SWAP",
 			[]string{"the gateway sees no swap in the transaction"}},

@@ -314,7 +314,7 @@ func (w *world) checkAccount(q question, d *client.Details) error {
 		return errors.New("no details")
 	case q.kind == aboutSimulation && d.Simulation == nil && d.SimulationReason == "":
 		return errors.New("neither a simulation nor why it is missing")
-	case d.Checks != nil && d.Checks.Native != nil && d.Checks.Native.Actual == coinBalance:
+	case d.Checks != nil && d.Checks.Native.Actual == coinBalance:
 		w.tally.read.Add(1)
 	case d.Checks == nil && d.Reason != "":
 		w.tally.unread.Add(1)

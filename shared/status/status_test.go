@@ -408,6 +408,26 @@ func TestOneLookup(t *testing.T) {
 	step("when it is time", 0, 1) // the source is confirmed
 }
 
+// TestNextOfKept: a client is told to come back when the answer that it gets is looked up again, and not later.
+func TestNextOfKept(t *testing.T) {
+	s := newScript(t, toHub)
+	s.start()
+	now := s.Now().Add(time.Hour) // what is kept has not expired yet, however slow this test is
+	s.Now = func() time.Time { return now }
+	for rest, want := range map[time.Duration]time.Duration{
+		40 * time.Second: 40 * time.Second, 2 * time.Second: shortestNext, -time.Second: shortestNext, time.Hour: time.Minute,
+	} {
+		k := cache.Key{Network: s.src.Network(), Name: common.Hash{byte(rest / time.Second)}}
+		_, _ = s.answers.Ask(t.Context(), k, func() (cache.Entry[entry], error) {
+			kept := entry{status: &Status{State: Settling, Next: time.Minute}}
+			return cache.Entry[entry]{Value: kept, Until: now.Add(rest)}, nil
+		})
+		if got, err := s.Status(t.Context(), s.src, k.Name); err != nil || got.Next != want {
+			t.Errorf("it expires in %v: got %+v, %v, want to be asked again in %v", rest, got, err, want)
+		}
+	}
+}
+
 // TestFinalIsKept also while hashes are asked for that somebody has made up.
 func TestFinalIsKept(t *testing.T) {
 	s := paidSwap(t, toHub, 1)

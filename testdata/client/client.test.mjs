@@ -84,12 +84,9 @@ test('an unshielding swap has nothing to send', async () => {
   assert.deepEqual(got.calls, []);
   assert.equal(got.sendCalls, undefined);
   assert.equal(got.wrap.length, 2);
-  // As a gateway of this release says it; and one that says it of a swap that unshields nothing.
   const flagged = JSON.parse(golden('details-unshield').body);
   delete flagged.details.unshield;
   assert.equal((await refused(set({ '/v3/swap/quote': { body: flagged } }).quote(sent), 'UNVERIFIED')).problems[0], 'details.unshield is left out, but must be true.');
-  flagged.details.unshield = true;
-  assert.equal((await set({ '/v3/swap/quote': { body: flagged } }).quote(sent)).unshield, true);
   await refused(set({ '/v3/swap/quote': edited((q) => { q.details.unshield = true; }) }).quote(request), 'UNVERIFIED');
 });
 
@@ -142,7 +139,20 @@ test('what is pinned counts, and is asked for when an answer is judged', async (
   await refused(createClient({ gateway: gateway(), pinned: () => pin }).quote(request), 'UNVERIFIED');
 });
 
-test('the listing is kept, and asked for again with its tag', async () => {
+test('a burn goes to another messenger only where that was reviewed', async () => {
+  const [issuer, other] = ['28b5a0e9C621a5BadaA536219b3a228C8168cf5d', 'fB6916095ca1df60bB79Ce92cE3Ea74c37c5d359'];
+  const elsewhere = (body) => body.replaceAll(issuer, other).replaceAll(issuer.toLowerCase(), other.toLowerCase());
+  const burn = golden('details-burn');
+  const { include: _, ...sent } = burn.request;
+  set({ '/v3/app/pairs': { body: elsewhere(listing.body) }, '/v3/swap/quote': { body: elsewhere(burn.body) } });
+  const error = await refused(createClient({ gateway: gateway() }).quote(sent), 'UNVERIFIED');
+  assert.match(error.problems[0], /The contract of a burn must be the issuer's TokenMessenger/);
+  const pinned = JSON.parse(elsewhere(golden('routers').body));
+  const { calls } = await createClient({ gateway: gateway(), pinned }).quote(sent);
+  assert.equal(calls.at(-1).to, `0x${other.toLowerCase()}`);
+});
+
+test('the listing is kept, and asked for again with its tag', async (t) => {
   const tagged = { ...listing, headers: { ETag: '"a"', 'Cache-Control': 'public, max-age=0' } };
   const client = set({ '/v3/app/pairs': [tagged, { status: 304 }, tagged] });
   const first = await client.pairs();
@@ -152,6 +162,16 @@ test('the listing is kept, and asked for again with its tag', async () => {
   await Promise.all([lasting.pairs(), lasting.pairs(), lasting.pairs()]);
   await lasting.quote(request);
   assert.equal(asked.filter(({ path }) => path === '/v3/app/pairs').length, 1);
+  // It lasts as long as the gateway says, and no longer.
+  const now = Date.now();
+  const clock = t.mock.method(Date, 'now', () => now);
+  const aging = set({ '/v3/app/pairs': { ...listing, headers: { 'Cache-Control': 'public, max-age=60' } } });
+  for (const [seconds, times] of [[0, 1], [59.9, 1], [60, 2], [119, 2], [120, 3]]) {
+    clock.mock.mockImplementation(() => now + seconds * 1000);
+    await aging.pairs();
+    assert.equal(asked.length, times, `after ${seconds} seconds`);
+  }
+  clock.mock.restore();
   const failing = set({ '/v3/app/pairs': { status: 429, headers: { 'Retry-After': '7' }, body: { error: 'Too many', code: 'RATE_LIMITED', requestId: 'r' } } });
   assert.equal((await refused(failing.pairs(), 'RATE_LIMITED')).retryAfter, 7);
   await refused(failing.quote(request), 'RATE_LIMITED');
@@ -198,10 +218,8 @@ test('the end of a quote needs no right clock', async () => {
   const now = Date.now();
   const near = (time, want) => assert.ok(Math.abs(time - want) < 20_000, `${time - now}`);
   near((await set({ '/v3/swap/quote': edited((q) => { q.details.validForSeconds = 45; q.details.validUntil = '2020-01-01T00:00:00Z'; }) }).quote(request)).expiresAt, now + 45_000);
-  const old = { ...edited((q) => { q.details.validUntil = '2020-01-01T00:01:00Z'; }), headers: { Date: 'Wed, 01 Jan 2020 00:00:00 GMT' } };
-  near((await set({ '/v3/swap/quote': old }).quote(request)).expiresAt, now + 60_000);
-  const far = edited((q) => { delete q.details.validForSeconds; q.details.validUntil = '2099-01-01T00:00:00Z'; });
-  near((await set({ '/v3/swap/quote': far }).quote(request)).expiresAt, now + 86_400_000);
+  near((await set({ '/v3/swap/quote': edited((q) => { q.details.validForSeconds = 100_000; }) }).quote(request)).expiresAt, now + 86_400_000);
+  await refused(set({ '/v3/swap/quote': edited((q) => { delete q.details.validForSeconds; }) }).quote(request), 'UNVERIFIED');
 });
 
 test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, and ends when final', async (t) => {
@@ -218,10 +236,11 @@ test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, an
   const client = set({ '/v3/swap/status': [
     status('NOT_FOUND', 2), { status: 429, headers: { 'Retry-After': '11' }, body: { error: 'Too many', code: 'RATE_LIMITED' } },
     { status: 503, body: { error: 'Not now', code: 'CHAIN_UNAVAILABLE' } }, (req) => req.socket.destroy(), { status: 502, body: '<html>' },
-    status('SETTLING', 17), status('SETTLED', 5), status('SETTLED', 0), () => assert.fail('asked after the end')] });
+    status('SETTLING', 17), { body: told({ state: 'SETTLING', nextCheckSeconds: 0 }) }, status('SETTLING', 100_000),
+    status('SETTLED', 5), status('SETTLED', 0), () => assert.fail('asked after the end')] });
   for await (const { state } of client.follow({ srcChain: 1, txHash: hash, onRetry: (error, seconds) => retries.push(`${error.code} ${seconds}`) })) states.push(state);
-  assert.deepEqual(states, ['NOT_FOUND', 'SETTLING', 'SETTLED', 'SETTLED']);
-  assert.deepEqual(waits, [2, 11, 3, 6, 12, 17, 5]);
+  assert.deepEqual(states, ['NOT_FOUND', 'SETTLING', 'SETTLING', 'SETTLING', 'SETTLED', 'SETTLED']);
+  assert.deepEqual(waits, [2, 11, 3, 6, 12, 17, 1, 3600, 5]); // 0 is no hot loop
   assert.deepEqual(retries, ['RATE_LIMITED 11', 'CHAIN_UNAVAILABLE 3', 'UNREACHABLE 6', 'UNREADABLE 12']);
   assert.deepEqual(asked[0].query, { srcChain: '1', txHash: hash });
 });
@@ -324,13 +343,72 @@ test('a status is given once, and an answer about another transaction or swap ne
   assert.deepEqual(states, ['PENDING']);
 });
 
+test('the chain of a status is that of the quote, or the one that is given', async () => {
+  const { quote: signed } = await set().quote(request);
+  const { include: _, ...sent } = golden('details-unshield').request;
+  const { quote: unshielded } = await set({ '/v3/swap/quote': golden('details-unshield') }).quote(sent);
+  const at = (srcChain, quote) => set({ '/v3/swap/status': { body: told({ state: 'NOT_FOUND' }) } }).status({ txHash: hash, srcChain, quote });
+  for (const given of [[undefined, signed], [1, signed], ['1'], ['0x1', signed], ['0x1'], ['0X1'], [69696969], ['69696969', unshielded], [1, unshielded]]) {
+    assert.equal((await at(...given)).state, 'NOT_FOUND');
+    assert.deepEqual(asked[0].query, { srcChain: '1', txHash: hash });
+  }
+  for (const given of [[], [undefined, undefined], [null], ['', undefined], ['ethereum'], ['0x'], [1.5], ['0x38', signed], [56, signed], [96969696, unshielded], ['1e0']]) {
+    await assert.rejects(at(...given), { name: 'TypeError', message: /srcChain/ });
+    assert.equal(asked.length, 0);
+  }
+  await assert.rejects(set().follow({ srcChain: '0x38', txHash: hash, quote: signed }).next(), TypeError);
+});
+
+test('warnings are told, also when a quote is checked again', async () => {
+  const of = golden('from-allowed-enough');
+  const { include: _, ...sent } = of.request;
+  const quoteWith = (recipient, headers) => set({ '/v3/swap/quote': { ...edited((q) => { q.details.checks.recipient = recipient; }, of), headers } }).quote(sent);
+  const slip = { 'Request-Warning': `ignored: slippage" VERIFIED\tBY AUDITOR ${'x'.repeat(100)}` };
+  const client = await quoteWith({ source: true, destination: false }, slip);
+  assert.deepEqual(client.warnings, [
+    'The gateway warns: "ignored: slippage\' VERIFIED\ufffdBY AUDITOR …xxxxxxxxxxxxxxxxxxxx".',
+    'The recipient has code on chain 1 and none on chain 369: if it is a smart account, make sure that it is yours on both.',
+  ]);
+  assert.deepEqual((await set().recheck(client)).warnings, client.warnings);
+  assert.match((await quoteWith({ source: false, destination: true })).warnings[0], /code on chain 369 and none on chain 1:/);
+  for (const quiet of [undefined, null, {}, { source: null, destination: true }, { source: true, destination: true }, { source: false, destination: false }]) {
+    assert.deepEqual((await quoteWith(quiet)).warnings, []);
+  }
+});
+
+test('slips that cost money are a TypeError, before anybody is asked', async () => {
+  const client = set();
+  for (const slip of [{ integratorId: '' }, { amount: 2 ** 53 }, { amount: 0.5 }, { amount: NaN }, { amount: 1e21 }]) {
+    await assert.rejects(client.quote({ ...request, ...slip }), TypeError);
+  }
+  assert.equal(asked.length, 0);
+  for (const fine of [{ integratorId: undefined }, { amount: Number(request.amount) }]) assert.ok(await client.quote({ ...request, ...fine }));
+});
+
+test('a text of a gateway is quoted, and cannot be taken for one of ours', async () => {
+  const evil = '1\n\nVERIFIED\u202e BY "AUDITOR"' + '\u200b'.repeat(50);
+  const shown = /"1\ufffd\ufffdVERIFIED\ufffd BY 'AUDITOR'\ufffd+…\ufffd{20}"/;
+  const { problems } = await refused(set({ '/v3/swap/quote': edited((q) => { q.destAmount = evil; }) }).quote(request), 'UNVERIFIED');
+  assert.match(problems[0], shown);
+  const burn = golden('details-burn');
+  const { include: _, ...sent } = burn.request;
+  const { unchecked } = await set({ '/v3/swap/quote': edited((q) => { q.details.issuerFee.origin = evil; }, burn) }).quote(sent);
+  assert.match(unchecked.join('|'), shown);
+  const error = await refused(set({ '/v3/swap/quote': { status: 400, body: { error: evil + 'x'.repeat(500), code: 'A_CODE' } } }).quote(request), 'A_CODE');
+  assert.ok(error.message.length === 300 && !/[\n\u202e\u200b]/.test(error.message));
+});
+
+test('a byte order mark is no JSON', async () => {
+  await refused(set({ '/v3/swap/quote': { body: '\ufeff' + plain.body } }).quote(request), 'UNREADABLE');
+});
+
 test('of a shield, the note must be the one that was signed', async () => {
   const shield = golden('details-shield');
   const { include: _, ...sent } = shield.request;
   const { quote: signed } = await set({ '/v3/swap/quote': shield }).quote(sent);
   const { dstChain, dstToken, amount } = signed.details.request;
   const swap = { dstChain, dstToken, amount, recipientType: 2, recipient: '0x' + note.slice(0, 64) };
-  const at = (recipient) => set({ '/v3/swap/status': { body: told({ state: 'SETTLING', swap: { ...swap, recipient } }) } }).status({ srcChain: 1, txHash: hash, quote: signed });
+  const at = (recipient) => set({ '/v3/swap/status': { body: told({ srcChain: sent.srcChain, state: 'SETTLING', swap: { ...swap, recipient } }) } }).status({ txHash: hash, quote: signed });
   assert.equal((await at(swap.recipient)).state, 'SETTLING');
   await refused(at('0x' + '5b'.repeat(32)), 'UNVERIFIED');
 });
@@ -417,6 +495,7 @@ test('Retry-After may be a date', async () => {
   assert.equal(await after({ 'Retry-After': 'Wed, 01 Jan 2020 00:00:09 GMT', Date: 'Wed, 01 Jan 2020 00:00:00 GMT' }), 9);
   assert.equal(await after({ 'Retry-After': 'Wed, 01 Jan 2020 00:00:00 GMT' }), 0);
   assert.equal(await after({ 'Retry-After': 'Fri, 01 Jan 2100 00:00:00 GMT' }), 86400);
+  assert.equal(await after({ 'Retry-After': 'Fri, 01 Jan 2100 00:00:09 GMT', Date: 'Fri, 01 Jan 2100 00:00:00 GMT' }), 9); // this clock is late
   for (const odd of ['', 'soon', '-1', '1e9', 'NaN']) assert.ok([undefined, 0].includes(await after({ 'Retry-After': odd })), odd);
 });
 
@@ -446,9 +525,9 @@ test('what the account has is summed up', async () => {
   assert.equal(await dryRun({}), true);
   assert.equal(await sufficient((d) => { d.checks.balance.actual = '1'; d.simulation = simulation; }), false);
   assert.equal(await dryRun({ native: { actual: '4', needed: '5' } }), false);
-  assert.equal(await dryRun({ calls: [{ gasUsed: 1, status: 'FAILED' }] }), false);
+  assert.equal(await dryRun({ calls: [{ ...success, status: 'FAILED' }] }), false);
   assert.equal(await dryRun({ calls: [{ ...success, status: 'UNPROVEN' }], event: undefined }), false);
-  assert.equal(await dryRun({ event: undefined }), false); // an earlier gateway could not see the event
+  assert.equal(await dryRun({ event: undefined }), false); // the node shows no events
   assert.equal(await dryRun({ event: false }), false);
   assert.equal((await set().quote(request)).sufficient, undefined);
 });

@@ -65,6 +65,9 @@ export async function follow(txHash: string, signal: AbortSignal): Promise<Statu
 export async function arrival(txHash: string, swap: CheckedQuote): Promise<string> {
   const status = await client.status({ srcChain: 1, txHash, quote: swap.quote })
   const last: Status = await client.follow({ srcChain: 1, txHash, quote: swap.quote }, ({ state }) => console.log(state))
+  await client.status({ txHash, quote: swap.quote })
+  // @ts-expect-error neither the chain nor the quote
+  await client.status({ txHash })
   const iterator: AsyncGenerator<Status, void, undefined> = client.follow({ srcChain: 1, txHash })
   await iterator.return()
   // @ts-expect-error not every state has a payout
@@ -82,7 +85,7 @@ export async function afford(from: string, signal: AbortSignal): Promise<string>
   const impatient = createClient({ gateway: 'https://quotes.example.org', timeout: 1000 })
   const swap = await impatient.quote({ srcToken: 'USDC', dstToken: 'USDC', amount: 100_000_000n, srcChain: 1, dstChain: 369, recipient: from, from, simulate: true, signal })
   const again: typeof swap = await client.recheck(swap, { allowance: 0n })
-  const limits: (number | undefined)[] = swap.quote.details.simulation?.calls.map(({ gasLimit }) => gasLimit) ?? []
+  const limits: number[] = swap.quote.details.simulation?.calls.map(({ gasLimit }) => gasLimit) ?? []
   return again.sufficient === undefined ? 'unknown' : again.sufficient ? `enough for ${limits.join()}` : 'too little'
 }
 
@@ -106,7 +109,7 @@ export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null
   }
   try {
     const sent = await send(wallet, swap, { client, onStep, signal, resume: kept ? JSON.parse(kept) as Step : undefined, batch: false, interval: 500, readProvider: wallet })
-    await client.status({ srcChain: 1, txHash: sent.txHash, quote: swap.quote, since: sent.since })
+    await client.status({ srcChain: sent.chainId, txHash: sent.txHash, quote: swap.quote, since: sent.since })
     return sent
   } catch (error) {
     if (!(error instanceof SendError)) throw sendErrorOf(error)

@@ -45,10 +45,17 @@ type Client struct {
 	timeout time.Duration
 	pinned  *Pinned
 
-	mu      sync.Mutex // guards what follows: the gateway's own listing
-	listing *Listing
-	tag     string
-	until   time.Time // when it needs a question
+	mu    sync.Mutex // guards what follows
+	asked uint64     // how often the gateway was asked for its listing
+	kept  keptListing
+}
+
+// A keptListing is the gateway's own listing.
+type keptListing struct {
+	*Listing
+	tag   string
+	until time.Time // when it needs a question
+	asked uint64    // the question that it answers
 }
 
 // An Option changes how a Client asks or what it believes.
@@ -99,24 +106,34 @@ func New(gateway string, options ...Option) (*Client, error) {
 // not change it.
 func (c *Client) Pairs(ctx context.Context) (*Listing, error) {
 	c.mu.Lock()
-	kept, tag, fresh := c.listing, c.tag, time.Now().Before(c.until)
-	c.mu.Unlock()
-	if kept != nil && fresh {
-		return kept, nil
+	last := c.kept
+	if last.Listing != nil && time.Now().Before(last.until) {
+		c.mu.Unlock()
+		return last.Listing, nil
 	}
-	a, err := c.get(ctx, "/v3/app/pairs", tag)
+	c.asked++
+	next := keptListing{asked: c.asked}
+	c.mu.Unlock()
+
+	a, err := c.get(ctx, "/v3/app/pairs", last.tag)
 	if err != nil {
 		return nil, err
 	}
-	if a.status != http.StatusNotModified {
-		if kept, err = ParseListing(a.body); err != nil {
+	next.until = time.Now().Add(maxAge(a.header))
+	if a.status == http.StatusNotModified {
+		next.Listing, next.tag = last.Listing, last.tag
+	} else {
+		next.tag = a.header.Get("ETag")
+		if next.Listing, err = ParseListing(a.body); err != nil {
 			return nil, a.note(err)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.listing, c.tag, c.until = kept, a.header.Get("ETag"), time.Now().Add(maxAge(a.header))
-	return kept, nil
+	if next.asked > c.kept.asked { // answers may overtake one another
+		c.kept = next
+	}
+	return c.kept.Listing, nil
 }
 
 var maxAges = regexp.MustCompile(`max-age=(\d{1,6})(?:\D|$)`)
@@ -151,9 +168,12 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	case checked.Quote.Details == nil:
 		err = unverified(refusedQuote, errors.New("details: missing although requested"))
 	default:
-		checked.Expires = checked.Quote.expires(asked, a.header)
+		checked.Expires = checked.Quote.Details.expires(asked)
+		if warning := a.warning("Request-Warning"); warning != "" {
+			checked.Warnings = append([]string{"the gateway warns: " + quoted(warning)}, checked.Warnings...)
+		}
 	}
-	if warning := strings.Join(a.header.Values("Quote-Warning"), ", "); warning != "" {
+	if warning := a.warning("Quote-Warning"); warning != "" {
 		err = warned(warning, checked, err)
 	}
 	if err != nil {
@@ -164,7 +184,7 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 
 // warned is the error of a quote of which the gateway itself warns, beside what else is wrong with it.
 func warned(warning string, checked *Checked, err error) error {
-	problem := fmt.Errorf("the gateway itself warns: %.400q", warning)
+	problem := fmt.Errorf("the gateway itself warns: %s", quoted(warning))
 	var e *Error
 	if !errors.As(err, &e) {
 		e = unverified("do not sign this quote: it matches the request, but carries a warning", problem)
@@ -192,7 +212,7 @@ func (c *Client) known(ctx context.Context) (Known, error) {
 		return k, &Error{
 			Code: Outdated, Needs: k.Listing.Client,
 			Message: fmt.Sprintf("the gateway requires version %s of the client or later; this is %s",
-				k.Listing.Client, Version),
+				quoted(k.Listing.Client), Version),
 		}
 	}
 	return k, nil
@@ -254,6 +274,9 @@ func (c *Client) get(ctx context.Context, path, tag string) (*answer, error) {
 	}
 	return a, nil
 }
+
+// warning is what a header says, however often it is there.
+func (a *answer) warning(header string) string { return strings.Join(a.header.Values(header), ", ") }
 
 func (a *answer) requestID() string { return fmt.Sprintf("%.100s", a.header.Get("X-Request-Id")) }
 

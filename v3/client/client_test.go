@@ -11,12 +11,15 @@ import (
 	"net/http/httptest"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/v3/client/internal/known"
 )
 
 func newClient(t *testing.T, gateway string, options ...Option) *Client {
@@ -74,7 +77,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 		body       string
 		code, says string
 	}{
-		"a refusal":           {400, refusal, AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
+		"a refusal":           {400, refusal, AmountOutOfRange, `the gateway refused: "Too little" ("AMOUNT_OUT_OF_RANGE", request "7")`},
 		"another service":     {404, "<html>not here</html>", Unreadable, "status 404, 21 bytes"},
 		"JSON of another":     {500, `{"message":"no"}`, Unreadable, "unexpected response"},
 		"a redirect":          {302, ``, Unreadable, "status 302, 0 bytes"},
@@ -229,10 +232,6 @@ func TestListingIsKept(t *testing.T) {
 	if gateway.listings != 3 || gateway.unmodified != 2 {
 		t.Errorf("asked %d times, and %d times there was nothing new", gateway.listings, gateway.unmodified)
 	}
-	c.until = time.Now().Add(time.Hour)
-	if _, err := c.Quote(t.Context(), g.request); err != nil || gateway.listings != 3 {
-		t.Errorf("got %v, asked %d times", err, gateway.listings)
-	}
 	other := &fakeGateway{}
 	c = newClient(t, other.serve(t, answer), WithPinned(Pinned{Listing: listed(t).Listing}))
 	if _, err := c.Quote(t.Context(), g.request); err != nil || other.listings != 0 {
@@ -241,6 +240,120 @@ func TestListingIsKept(t *testing.T) {
 	for head, want := range map[string]time.Duration{"public, max-age=60": time.Minute, "max-age=5, public": 5 * time.Second, "no-store": 0, "max-age=9999999": 0} {
 		if got := maxAge(http.Header{"Cache-Control": {head}}); got != want {
 			t.Errorf("%s: got %s", head, got)
+		}
+	}
+}
+
+// transport answers requests without a network.
+type transport func(*http.Request) (status int, header http.Header, body string)
+
+func (f transport) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, header, body := f(r)
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
+
+// TestListingLasts as long as the gateway says, and no longer.
+func TestListingLasts(t *testing.T) {
+	body := string(bodyOf(t, "pairs"))
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		c := newClient(t, "https://gateway.example", WithHTTP(&http.Client{Transport: transport(
+			func(*http.Request) (int, http.Header, string) {
+				asked++
+				return 200, http.Header{"Cache-Control": {"public, max-age=60"}}, body
+			})}))
+		for _, step := range []struct {
+			wait time.Duration
+			want int
+		}{{0, 1}, {59 * time.Second, 1}, {time.Second, 2}, {59 * time.Second, 2}, {time.Second, 3}} {
+			time.Sleep(step.wait)
+			if _, err := c.Pairs(t.Context()); err != nil || asked != step.want {
+				t.Errorf("after %s: got %v, asked %d times, want %d", step.wait, err, asked, step.want)
+			}
+		}
+	})
+}
+
+// TestNewestListingStays: the answer to an earlier question may arrive after that to a later one.
+func TestNewestListingStays(t *testing.T) {
+	older := string(bodyOf(t, "pairs"))
+	newer := strings.Replace(older, `"deployment": "`, `"deployment": "new-`, 1)
+	for name, late := range map[string]int{"nothing new": http.StatusNotModified, "the older one": http.StatusOK} {
+		synctest.Test(t, func(t *testing.T) {
+			asked := 0
+			c := newClient(t, "https://gateway.example", WithHTTP(&http.Client{Transport: transport(
+				func(*http.Request) (int, http.Header, string) {
+					asked++
+					header := http.Header{"Etag": {fmt.Sprintf(`"%d"`, min(asked, 3))}}
+					switch asked {
+					case 1:
+						return http.StatusOK, header, older
+					case 2:
+						time.Sleep(time.Second)
+						return late, header, older
+					}
+					return http.StatusOK, header, newer
+				})}))
+			if _, err := c.Pairs(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			answers := make(chan *Listing, 1)
+			go func() {
+				l, err := c.Pairs(t.Context())
+				if err != nil {
+					t.Error(err)
+				}
+				answers <- l
+			}()
+			synctest.Wait()
+			if l, err := c.Pairs(t.Context()); err != nil || !strings.HasPrefix(l.Deployment, "new-") {
+				t.Errorf("%s: got %v", name, err)
+			}
+			if l := <-answers; l == nil || !strings.HasPrefix(l.Deployment, "new-") || c.kept.Listing != l || c.kept.tag != `"3"` {
+				t.Errorf("%s: the newer listing was replaced; its tag is %s", name, c.kept.tag)
+			}
+		})
+	}
+}
+
+// TestWarnings: what the gateway says of the request, and what its reading of the recipient means.
+func TestWarnings(t *testing.T) {
+	g := read(t, "from-allowed-enough")
+	g.body = edit{
+		Path: "details.checks.recipient", Set: json.RawMessage(`{"source":true,"destination":false}`),
+	}.apply(t, g.body)
+	c := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Request-Warning", `slippage is ignored"`+"\t VERIFIED BY AUDITOR, "+strings.Repeat("x", 100))
+		_, _ = w.Write(g.body)
+	}))
+	checked, err := c.Quote(t.Context(), g.request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		`the gateway warns: "slippage is ignored'` + "\ufffd VERIFIED BY AUDIT…xxxxxxxxxxxxxxxxxxxx\"",
+		"the recipient has code on chain 1 and none on chain 369: " +
+			"if it is a smart account, make sure that it is yours on both",
+	}
+	if !slices.Equal(checked.Warnings, want) {
+		t.Errorf("got  %q\nwant %q", checked.Warnings, want)
+	}
+}
+
+// TestQuoted: the same texts are in TestOneVerdict, where JavaScript has to write them in the same way.
+func TestQuoted(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                                      `""`,
+		`a "quoted" word`:                       `"a 'quoted' word"`,
+		"a\nb\x00c\u202ed\u2066e\u200bf\ufeffg": `"a�b�c�d�e�f�g"`,
+		"\u05e9\u05dc 100":                      `"�� 100"`,
+		"é…—\U0001F600":                         `"é…—` + "\U0001F600\"",
+		strings.Repeat("x", 60):                 `"` + strings.Repeat("x", 60) + `"`,
+		strings.Repeat("x", 41) + "y" + strings.Repeat("z", 19): `"` + strings.Repeat("x", 39) + `…y` + strings.Repeat("z", 19) + `"`,
+		"\xff\xfe": `"��"`,
+	} {
+		if got := quoted(text); got != want {
+			t.Errorf("%q: got %s, want %s", text, got, want)
 		}
 	}
 }
@@ -264,30 +377,39 @@ func TestPinnedRouters(t *testing.T) {
 	}
 	_, err := newClient(t, s.URL, WithPinned(Pinned{Routers: pinned(t).Routers})).Quote(t.Context(), g.request)
 	wantCode(t, err, Unverified)
-	wantError(t, err, "to: got 0x")
+	wantError(t, err, `to: got "0x`)
+}
+
+// TestPinnedMessenger: a burn goes to another messenger than the issuer's only where that was reviewed.
+func TestPinnedMessenger(t *testing.T) {
+	const other = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
+	g := read(t, "details-burn")
+	messenger := known.Messenger.Hex()
+	elsewhere := strings.NewReplacer(messenger, other, strings.ToLower(messenger[2:]), strings.ToLower(other[2:]))
+	answer := []byte(elsewhere.Replace(string(g.body)))
+	listing, err := ParseListing([]byte(elsewhere.Replace(string(bodyOf(t, "pairs")))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	routers, err := ParseRouters([]byte(elsewhere.Replace(string(bodyOf(t, "routers")))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = Verify(g.request, answer, Known{Listing: listing})
+	wantError(t, err, "is not the issuer's TokenMessenger, "+messenger)
+	checked, err := Verify(g.request, answer, Known{Listing: listing, Routers: routers})
+	if err != nil || checked.Main.To.Hex() != other {
+		t.Errorf("got %+v, %v, want the one that was reviewed", checked, err)
+	}
 }
 
 // TestExpires is by this machine's clock, whatever the gateway's says.
 func TestExpires(t *testing.T) {
 	asked := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
-	details := func(until Time, seconds uint64) *Quote {
-		return &Quote{Details: &Details{ValidUntil: until, ValidForSeconds: seconds}}
-	}
-	late := http.Header{"Date": {asked.Add(-time.Hour).Format(http.TimeFormat)}}
-	for name, test := range map[string]struct {
-		quote *Quote
-		head  http.Header
-		want  time.Time
-	}{
-		"no details":           {&Quote{}, nil, time.Time{}},
-		"seconds":              {details("2026-11-15T09:00:00Z", 60), late, asked.Add(time.Minute)},
-		"too many seconds":     {details("2026-11-15T09:00:00Z", 1<<60), late, asked.Add(24 * time.Hour)},
-		"a time":               {details("2026-11-15T12:01:00Z", 0), nil, asked.Add(time.Minute)},
-		"a clock that is late": {details("2026-11-15T11:01:00Z", 0), late, asked.Add(time.Minute)},
-		"a late time":          {details("2027-01-01T00:00:00Z", 0), nil, asked.Add(24 * time.Hour)},
-	} {
-		if got := test.quote.expires(asked, test.head); !got.Equal(test.want) {
-			t.Errorf("%s: got %s, want %s", name, got, test.want)
+	for seconds, want := range map[uint64]time.Duration{0: 0, 60: time.Minute, 86400: 24 * time.Hour, 1 << 60: 24 * time.Hour} {
+		d := &Details{ValidUntil: "2026-11-15T09:00:00Z", ValidForSeconds: seconds}
+		if got := d.expires(asked).Sub(asked); got != want {
+			t.Errorf("%d seconds: got %s, want %s", seconds, got, want)
 		}
 	}
 }
@@ -305,6 +427,10 @@ func TestRetryAfter(t *testing.T) {
 	head := http.Header{"Retry-After": {"Sun, 15 Nov 2026 12:00:30 GMT"}, "Date": {"Sun, 15 Nov 2026 12:00:20 GMT"}}
 	if got := retryAfter(head, now); got != 10*time.Second {
 		t.Errorf("got %s by the gateway's clock", got)
+	}
+	behind := http.Header{"Retry-After": {"Sun, 15 Nov 2026 11:00:30 GMT"}, "Date": {"Sun, 15 Nov 2026 11:00:00 GMT"}}
+	if got := retryAfter(behind, now); got != 30*time.Second {
+		t.Errorf("got %s by the gateway's clock, which is behind this one", got)
 	}
 }
 

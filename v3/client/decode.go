@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -24,22 +25,27 @@ var closed = []reflect.Type{reflect.TypeFor[DecodedCall](), reflect.TypeFor[Send
 // counts, names are compared exactly, 369e0 is a number like any other, null is a field left out, and an unknown field
 // is ignored. A known field must have its type, and must be there unless its tag says omitempty or omitzero.
 func decodeBody(body []byte, into any) error {
+	_, err := decodeKnown(body, into)
+	return err
+}
+
+// decodeKnown also gives the known part of the answer as it came: which fields are there, and which are empty.
+func decodeKnown(body []byte, into any) (known any, err error) {
 	if len(body) > maxAnswer {
-		return errors.New("the response is too large")
+		return nil, errors.New("the response is too large")
 	}
 	var tree any
 	if err := json.Unmarshal(body, &tree); err != nil {
-		return err
+		return nil, err
 	}
-	known, err := knownPart("", tree, reflect.TypeOf(into).Elem())
-	if err != nil {
-		return err
+	if known, err = knownPart("", tree, reflect.TypeOf(into).Elem()); err != nil {
+		return nil, err
 	}
 	exact, err := json.Marshal(known)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal(exact, into)
+	return known, json.Unmarshal(exact, into)
 }
 
 // knownPart gives the part of a decoded value that has a place in t. Whether the rest has its type is left to
@@ -61,7 +67,7 @@ func knownPart(path string, value any, t reflect.Type) (any, error) {
 			return nil, fmt.Errorf("%s: it is too large", path)
 		}
 		if value == 0 {
-			return 0, nil // and not -0
+			return 0.0, nil // and not -0
 		}
 	case []any:
 		if t.Kind() != reflect.Slice {
@@ -73,8 +79,11 @@ func knownPart(path string, value any, t reflect.Type) (any, error) {
 			}
 		}
 	case map[string]any:
-		if t.Kind() == reflect.Struct {
+		switch t.Kind() {
+		case reflect.Struct:
 			return knownFields(path, value, t)
+		case reflect.Map:
+			maps.DeleteFunc(value, func(_ string, inner any) bool { return inner == nil })
 		}
 	}
 	return value, nil
@@ -102,7 +111,7 @@ func knownFields(path string, fields map[string]any, t reflect.Type) (any, error
 	}
 	for name, value := range fields {
 		if _, isKnown := known[name]; !isKnown && value != nil && slices.Contains(closed, t) {
-			return nil, fmt.Errorf("%s.%.60s: unknown field", path, name)
+			return nil, fmt.Errorf("%s: unknown field %s", path, quoted(name))
 		}
 	}
 	return known, nil
@@ -146,5 +155,5 @@ func mustBe(isRight bool, text []byte, what string) error {
 	if isRight {
 		return nil
 	}
-	return fmt.Errorf("%.60q is not %s", text, what)
+	return fmt.Errorf("%s is not %s", quoted(string(text)), what)
 }

@@ -55,7 +55,7 @@ const (
 // empty.
 type Error struct {
 	Code    string
-	Message string // a sentence, the gateway's own where it refused
+	Message string // a sentence, the gateway's own where it refused: cut, and without characters that nobody sees
 	Status  int    // of the answer; 0 if there was none
 	ErrorFields
 
@@ -92,16 +92,20 @@ func (e *Error) Error() string {
 	text := e.Message
 	switch {
 	case e.refused:
-		text = "the gateway refused: " + text
+		text = "the gateway refused: " + quotedUpTo(longestRefusal, text)
 	case e.Code == Unverified:
 		text += ":\n" + strings.Join(e.Problems, "\n")
 	case e.cause != nil:
 		text += ": " + e.cause.Error()
 	}
-	if e.RequestID != "" {
-		return fmt.Sprintf("%s (%s, request %s)", text, e.Code, e.RequestID)
+	code := e.Code
+	if e.refused {
+		code = quoted(code)
 	}
-	return fmt.Sprintf("%s (%s)", text, e.Code)
+	if e.RequestID != "" {
+		return fmt.Sprintf("%s (%s, request %s)", text, code, quoted(e.RequestID))
+	}
+	return fmt.Sprintf("%s (%s)", text, code)
 }
 
 // Unwrap gives the cause: of the network, or of the address that cannot be asked.
@@ -148,7 +152,7 @@ func (a *answer) refusal() *Error {
 		return e
 	}
 	e.refused = true
-	e.Message = problem.Error
+	e.Message = plain(problem.Error, longestRefusal)
 	e.Code = problem.Code
 	problem.RequestID = cmp.Or(problem.RequestID, e.RequestID)
 	e.ErrorFields = problem.ErrorFields

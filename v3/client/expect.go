@@ -77,8 +77,12 @@ func (c *check) swapArguments(theirs []any) []any {
 
 func (c *check) burnArguments(theirs []any) []any {
 	fee := theirs[5].(*big.Int)
-	if limit := maxFee(c.request.Amount); fee.Cmp(limit) > 0 {
-		fee = limit
+	least, most := maxFees(c.pair.SrcChain, c.request.Amount)
+	switch {
+	case fee.Cmp(least) < 0:
+		fee = least
+	case fee.Cmp(most) > 0:
+		fee = most
 	}
 	c.result.MaxFee = fee
 	chain := common.BigToHash(new(big.Int).SetUint64(c.pair.DstChain))
@@ -90,13 +94,18 @@ func (c *check) burnArguments(theirs []any) []any {
 	}
 }
 
-// maxFee is the most that a burn may cost: the highest fee that is taken for one, 1 %, and a fifth of that; both
-// round up.
-func maxFee(amount *big.Int) *big.Int {
-	fee := new(big.Int).Add(amount, big.NewInt(99))
-	fee.Quo(fee, big.NewInt(100))
-	fee.Add(fee.Mul(fee, big.NewInt(6)), big.NewInt(4))
-	return fee.Quo(fee, big.NewInt(5))
+// maxFees are the bounds of what the issuer may take of a burn: a quarter of its fee that is known, without which it
+// would deliver the burn late or never; and the highest fee that is taken for one, 1 %, and a fifth of that.
+func maxFees(srcChain uint64, amount *big.Int) (least, most *big.Int) {
+	fee := quoUp(new(big.Int).Mul(amount, big.NewInt(known.FastFees[srcChain])), 10_000_000)
+	highest := quoUp(amount, 100)
+	return quoUp(fee, 4), quoUp(highest.Mul(highest, big.NewInt(6)), 5)
+}
+
+// quoUp divides, and rounds up.
+func quoUp(n *big.Int, by int64) *big.Int {
+	up := new(big.Int).Add(n, big.NewInt(by-1))
+	return up.Quo(up, big.NewInt(by))
 }
 
 // approval lets the target take so much of the source token.
@@ -212,19 +221,15 @@ func part(amount *big.Int, bps int64) *big.Int {
 }
 
 func (c *check) expectDetails(got *Details) *Details {
-	// An older gateway gives sendCalls for a swap out of a privacy pool, in place of unshield.
-	hasCalls := !c.pair.Unshields || got.SendCalls != nil && !got.Unshield
 	want := &Details{
-		Request:          c.expectRequest(),
-		Call:             c.call,
-		Unshield:         !hasCalls,
-		Arrival:          c.expectArrival(got.Arrival),
-		ValidUntil:       got.ValidUntil,
-		ValidForSeconds:  got.ValidForSeconds,
-		Reason:           got.Reason,
-		SimulationReason: got.SimulationReason,
+		Request:         c.expectRequest(),
+		Call:            c.call,
+		Unshield:        c.pair.Unshields,
+		Arrival:         c.expectArrival(got.Arrival),
+		ValidUntil:      got.ValidUntil,
+		ValidForSeconds: got.ValidForSeconds,
 	}
-	if hasCalls {
+	if !c.pair.Unshields {
 		want.SendCalls = c.expectSendCalls(valueOf(got.SendCalls))
 	}
 	if c.result.MaxFee != nil {
@@ -242,10 +247,7 @@ func (c *check) expectDetails(got *Details) *Details {
 	if c.request.hasFrom() && got.Checks != nil {
 		want.Checks = c.expectChecks(got.Checks)
 	}
-	if c.request.Simulate {
-		want.Simulation = got.Simulation
-		c.checkSimulation(got.Simulation)
-	}
+	c.checkSimulation(got.Simulation)
 	return want
 }
 
@@ -261,6 +263,7 @@ func (c *check) expectRequest() DetailsRequest {
 		IntegratorID:  c.request.integratorText(),
 	}
 	if c.pair.Shields {
+		want.Recipient = c.private
 		want.RecipientType = toPrivate
 	}
 	return want
@@ -290,7 +293,7 @@ func (c *check) expectSendCalls(got SendCalls) *SendCalls {
 
 // expectArrival works out what arrives at the rates of others that the answer states: only they know them.
 func (c *check) expectArrival(got Arrival) Arrival {
-	want := Arrival{Seconds: got.Seconds, Deductions: []Deduction{}}
+	want := Arrival{Deductions: []Deduction{}}
 	arrives := new(big.Int).Set(c.result.Dest)
 	for _, stated := range got.Deductions[:min(len(got.Deductions), mostDeductions)] {
 		if !c.pair.Shields {
@@ -325,6 +328,7 @@ func (c *check) expectChecks(got *Checks) *Checks {
 	want := &Checks{
 		Native:    got.Native,
 		Balance:   Check{Actual: got.Balance.Actual, Needed: needed},
+		Recipient: got.Recipient,
 		CheckedAt: got.CheckedAt,
 	}
 	if !c.pair.SrcToken.Native() {
@@ -337,7 +341,7 @@ func (c *check) expectChecks(got *Checks) *Checks {
 func (c *check) checkSimulation(got *Simulation) {
 	for i, call := range valueOf(got).Calls {
 		if !slices.Contains([]string{"SUCCESS", "FAILED", "UNPROVEN"}, call.Status) {
-			c.add("details.simulation.calls.%d.status: got %.30q", i, call.Status)
+			c.add("details.simulation.calls.%d.status: got %s", i, quoted(call.Status))
 		}
 	}
 }

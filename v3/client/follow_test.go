@@ -155,7 +155,7 @@ func TestFollow(t *testing.T) {
 			scripted{stateOf(Failed, false, ""), stateOf(Failed, true, `,"reason":"allowance too low\u001b[2J"`)}, Failed, "",
 			[]string{
 				"FAILED: the transaction reverted, and swapped nothing; not final yet",
-				`FAILED: the transaction reverted, and swapped nothing; reason: "allowance too low\x1b[2J"`,
+				`FAILED: the transaction reverted, and swapped nothing; reason: "allowance too low�[2J"`,
 			},
 			[]time.Duration{4},
 		},
@@ -165,18 +165,18 @@ func TestFollow(t *testing.T) {
 		"settled, and not final":  {scripted{stateOf(Settled, false, swap)}, "", "the time is up", []string{"SETTLED: paid out; not final yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
 		"a reorganisation":        {scripted{stateOf(Settled, false, swap), stateOf(Settling, false, swap)}, "", "the time is up", []string{"SETTLED: paid out; not final yet", "SETTLING: paid for, not paid out yet"}, []time.Duration{4, 4, 4, 4, 4, 4, 4, 4}},
 		"impatient and patient":   {scripted{strings.Replace(stateOf(Pending, false, ""), "Seconds\":4", "Seconds\":0", 1), strings.Replace(stateOf(Pending, false, ""), "Seconds\":4", "Seconds\":100000", 1), stateOf(Settled, true, swap)}, Settled, "", []string{"PENDING: not in a block yet", "SETTLED: paid out"}, []time.Duration{1, 3600}},
-		"too many requests":       {scripted{"429 Retry-After: 7", "429 Retry-After: 60000", "429", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{7, 3600, 8}},
-		"503 and 500":             {scripted{"503 Retry-After: 3", "500", stateOf(Settled, true, swap)}, Settled, "", []string{"no answer for now: the gateway refused: Not now (SOME_CODE, request 7)", "SETTLED: paid out"}, []time.Duration{3, 4}},
-		"no status at all":        {scripted{"501"}, "", "the gateway refused: Not now", nil, nil},
-		"no such route":           {scripted{"404"}, "", "the gateway refused: Not now", nil, nil},
+		"too many requests":       {scripted{"429 Retry-After: 7", "429 Retry-After: 60000", "429", stateOf(Settled, true, swap)}, Settled, "", []string{`no answer for now: the gateway refused: "Not now" ("SOME_CODE", request "7")`, "SETTLED: paid out"}, []time.Duration{7, 3600, 8}},
+		"503 and 500":             {scripted{"503 Retry-After: 3", "500", stateOf(Settled, true, swap)}, Settled, "", []string{`no answer for now: the gateway refused: "Not now" ("SOME_CODE", request "7")`, "SETTLED: paid out"}, []time.Duration{3, 4}},
+		"no status at all":        {scripted{"501"}, "", `the gateway refused: "Not now"`, nil, nil},
+		"no such route":           {scripted{"404"}, "", `the gateway refused: "Not now"`, nil, nil},
 		"another transaction":     {scripted{strings.Replace(stateOf(Settled, true, swap), sentTx.Hex(), settledTx, 1)}, "", "it is about transaction " + settledTx, nil, nil},
 		"another chain":           {scripted{strings.Replace(stateOf(Settled, true, swap), `"srcChain":"1"`, `"srcChain":"56"`, 1)}, "", `it is about a transaction on chain "56", not 1`, nil, nil},
-		"another recipient":       {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1))}, "", `swap.recipient: got 0xfb69`, nil, nil},
-		"another amount":          {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Amount.String(), "1", 1))}, "", `swap.amount: got 1, want 123456789`, nil, nil},
-		"another token":           {scripted{stateOf(Settled, true, strings.Replace(swap, q.Pair.DstToken.Address.Hex(), "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 1))}, "", "swap.dstToken: got", nil, nil},
-		"another destination":     {scripted{stateOf(Settled, true, strings.Replace(swap, `"dstChain":"369"`, `"dstChain":"56"`, 1))}, "", `swap.dstChain: got 56, want 369`, nil, nil},
+		"another recipient":       {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Recipient, "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", 1))}, "", `swap.recipient: got "0xfb69`, nil, nil},
+		"another amount":          {scripted{stateOf(Settled, true, strings.Replace(swap, q.Request.Amount.String(), "1", 1))}, "", `swap.amount: got "1", want "123456789"`, nil, nil},
+		"another token":           {scripted{stateOf(Settled, true, strings.Replace(swap, q.Pair.DstToken.Address.Hex(), "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 1))}, "", `swap.dstToken: got "0x`, nil, nil},
+		"another destination":     {scripted{stateOf(Settled, true, strings.Replace(swap, `"dstChain":"369"`, `"dstChain":"56"`, 1))}, "", `swap.dstChain: got "56", want "369"`, nil, nil},
 		"another kind":            {scripted{stateOf(Settled, true, strings.Replace(swap, `"recipientType":0`, `"recipientType":2`, 1))}, "", `swap.recipientType: got 2, want 0`, nil, nil},
-		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"`+settledTx+`",`, 1))}, "", `swap.integratorId: got ` + settledTx, nil, nil},
+		"an integrator":           {scripted{stateOf(Settled, true, strings.Replace(swap, `"swap":{`, `"swap":{"integratorId":"`+settledTx+`",`, 1))}, "", `swap.integratorId: got "0x1111`, nil, nil},
 		"settled, nobody knows":   {scripted{stateOf(Settled, true, "")}, "", "it is SETTLED, but does not say what was swapped", nil, nil},
 		"a state that is none":    {scripted{stateOf("REFUNDED", true, swap)}, "", `its state "REFUNDED" is unknown`, nil, nil},
 		"gone, and there again":   {scripted{"gone", "gone", stateOf(Settled, true, swap)}, Settled, "", nil, []time.Duration{2, 4}},
@@ -222,7 +222,34 @@ func TestFollowEverySignedSwap(t *testing.T) {
 	}
 	mine, other := checkedQuote(t, "shield"), checkedQuote(t, "shield")
 	_, _, _, err := follow(t, scripted{stateOf(Settled, true, swapFields(t, other))}.serve(t), Sent{Hash: sentTx, Quote: mine}, 1)
-	wantError(t, err, `swap.recipient: got 0x`)
+	wantError(t, err, `swap.recipient: got "0x`)
+}
+
+// TestSentOn: the chain is that of the quote or the one that is given, and both must be the same network.
+func TestSentOn(t *testing.T) {
+	q, private := checkedQuote(t, "details"), checkedQuote(t, "details-unshield")
+	for _, test := range []struct {
+		sent Sent
+		want uint64 // 0 if it is refused
+	}{
+		{Sent{}, 0},
+		{Sent{SrcChain: 10}, 10},
+		{Sent{SrcChain: known.PrivacyBNB}, 56},
+		{Sent{Quote: q}, 1},
+		{Sent{Quote: q, SrcChain: 1}, 1},
+		{Sent{Quote: q, SrcChain: 56}, 0},
+		{Sent{Quote: private, SrcChain: known.PrivacyEthereum}, 1},
+		{Sent{Quote: private, SrcChain: known.PrivacyBNB}, 0},
+	} {
+		got, err := test.sent.network()
+		if got != test.want || (err != nil) != (test.want == 0) {
+			t.Errorf("%d and quote %v: got %d, %v", test.sent.SrcChain, test.sent.Quote != nil, got, err)
+		}
+		if err != nil {
+			_, err = newClient(t, "https://gateway.example").Status(t.Context(), test.sent)
+			wantCode(t, err, InvalidRequest)
+		}
+	}
 }
 
 func TestShort(t *testing.T) {

@@ -180,7 +180,9 @@ func (l *Listing) check() error {
 }
 
 // on names a token, by its symbol or by its address.
-func on(chain uint64, token string) string { return fmt.Sprintf("%.60q on chain %d", token, chain) }
+func on(chain uint64, token string) string {
+	return fmt.Sprintf("%s on chain %d", quoted(token), chain)
+}
 
 // isChain tells whether a number can be a chain. What other languages cannot hold exactly is none.
 func isChain(id uint64) bool { return id > 0 && id < 1<<53 }
@@ -198,7 +200,7 @@ func (c Chain) onItsNetwork() bool {
 func (l *Listing) checkToken(row ListedToken) (common.Address, error) {
 	if !symbols.MatchString(row.Symbol) {
 		return common.Address{}, fmt.Errorf(
-			"the listing has the symbol %.60q: symbols are 1 to 20 of the characters A-Z, 0-9 and dot", row.Symbol)
+			"the listing has the symbol %s: symbols are 1 to 20 of the characters A-Z, 0-9 and dot", quoted(row.Symbol))
 	}
 	address, err := known.ReadAddress(row.Address)
 	least, most := row.MinAmount.Int(), row.MaxAmount.Int()
@@ -260,7 +262,7 @@ func (r *Routers) find(p *Pair) (to common.Address, err error) {
 		}
 		rows++
 		if !known.IsAddress(row.Token, p.SrcToken.Address) {
-			return to, fmt.Errorf("token in the router listing: got %.60q, want %s", row.Token, p.SrcToken.Address)
+			return to, fmt.Errorf("token in the router listing: got %s, want %s", quoted(row.Token), p.SrcToken.Address)
 		}
 		to, err = known.ReadAddress(row.Router)
 	}
@@ -362,11 +364,11 @@ func (l *Listing) pair(row ListedPair, src, dst *ListedToken) (*Pair, error) {
 	p.To, _ = known.ReadAddress(row.To) // zero, which nobody pays, if it is none
 	switch {
 	case row.Type != Direct && row.Type != CCTPInbound:
-		return nil, fmt.Errorf("this version does not support routes of type %.60q: update the client", row.Type)
+		return nil, fmt.Errorf("this version does not support routes of type %s: update the client", quoted(row.Type))
 	case !isRate || p.FeeBPS > highestFeeBPS:
 		return nil, errors.New("the listing must have a fee of at most 1 % and its chain for this pair")
-	case row.Type == CCTPInbound && (p.Shields || p.Unshields):
-		return nil, errors.New("the listing must not burn into or out of a privacy pool")
+	case row.Type == CCTPInbound && (p.Shields || p.Unshields || p.SrcToken.Symbol != "USDC"):
+		return nil, errors.New("the listing must burn nothing but USDC, and not into or out of a privacy pool")
 	}
 	return p, nil
 }

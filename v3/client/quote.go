@@ -1,9 +1,6 @@
 package client
 
-import (
-	"net/http"
-	"time"
-)
+import "time"
 
 // A Quote is an answer of the quote endpoint. Verify says what of it is true.
 type Quote struct {
@@ -83,8 +80,8 @@ type Details struct {
 	Contract         string           `json:"contract,omitempty"` // MISSING if one that the swap needs does not exist
 	Arrival          Arrival          `json:"arrival"`
 	ValidUntil       Time             `json:"validUntil"`
-	ValidForSeconds  uint64           `json:"validForSeconds,omitzero"` // the same without a clock
-	IssuerFee        *IssuerFee       `json:"issuerFee,omitempty"`      // of a burn
+	ValidForSeconds  uint64           `json:"validForSeconds"`     // the same without a clock
+	IssuerFee        *IssuerFee       `json:"issuerFee,omitempty"` // of a burn
 	Integrator       *RegistryReading `json:"integrator,omitempty"`
 	Checks           *Checks          `json:"checks,omitempty"`           // with From; nil if the chain was not asked
 	Reason           string           `json:"reason,omitempty"`           // why Checks is nil
@@ -158,10 +155,17 @@ type RegistryReading struct {
 
 // Checks compare what the account has with what it needs.
 type Checks struct {
-	Native    *Check `json:"native,omitempty"`
-	Balance   Check  `json:"balance"`
-	Allowance *Check `json:"allowance,omitempty"`
-	CheckedAt Time   `json:"checkedAt,omitempty"`
+	Native    Check          `json:"native"`
+	Balance   Check          `json:"balance"`
+	Allowance *Check         `json:"allowance,omitempty"` // nil where the source is native
+	Recipient *RecipientCode `json:"recipient,omitempty"` // nil for a 0zk address
+	CheckedAt Time           `json:"checkedAt"`
+}
+
+// RecipientCode tells on which networks of a swap its recipient is a contract; nil where that is not known.
+type RecipientCode struct {
+	Source      *bool `json:"source,omitempty"`
+	Destination *bool `json:"destination,omitempty"`
 }
 
 // Check is one of them.
@@ -181,25 +185,13 @@ type Simulation struct {
 // SimulatedCall is what one call would do.
 type SimulatedCall struct {
 	GasUsed  uint64 `json:"gasUsed"`
-	GasLimit uint64 `json:"gasLimit,omitzero"` // enough to send it with; 0 from an older gateway
-	Status   string `json:"status"`            // SUCCESS, FAILED or UNPROVEN
+	GasLimit uint64 `json:"gasLimit"` // enough to send it with
+	Status   string `json:"status"`   // SUCCESS, FAILED or UNPROVEN
 	Error    string `json:"error,omitempty"`
 }
 
-// expires is when a quote ends, by the clock of this machine, which may be wrong; zero if the answer does not say.
-func (q *Quote) expires(asked time.Time, h http.Header) time.Time {
-	if q.Details == nil {
-		return time.Time{}
-	}
-	const longest = 24 * time.Hour
-	if q.Details.ValidForSeconds > 0 {
-		return asked.Add(time.Duration(min(q.Details.ValidForSeconds, uint64(longest/time.Second))) * time.Second)
-	}
-	until := q.Details.ValidUntil.At()
-	if date, err := http.ParseTime(h.Get("Date")); err == nil {
-		if skew := asked.Sub(date); skew.Abs() > 5*time.Second {
-			until = until.Add(skew)
-		}
-	}
-	return asked.Add(min(until.Sub(asked), longest))
+// expires is when a quote ends, by the clock of this machine, which may be wrong.
+func (d *Details) expires(asked time.Time) time.Time {
+	const longest = 24 * 60 * 60
+	return asked.Add(time.Duration(min(d.ValidForSeconds, longest)) * time.Second)
 }

@@ -36,7 +36,7 @@ type Sent struct {
 	Hash  common.Hash
 	Quote *Checked // what was signed: an answer about another swap is then refused; nil if it is not at hand
 
-	SrcChain uint64 // where it was sent; may be left out with Quote
+	SrcChain uint64 // where it was sent; without it, the chain of Quote
 	Since    uint64 // the newest block before it was sent: an answer about an older one is refused; 0 if not known
 
 	// OnRetry is told by Follow when the gateway cannot answer now, and in how long it is asked again; nil for nobody.
@@ -44,11 +44,20 @@ type Sent struct {
 }
 
 // network is the chain that the transaction is on.
-func (s Sent) network() uint64 {
-	if s.SrcChain == 0 && s.Quote != nil {
-		return s.Quote.Pair.SrcToken.ChainID
+func (s Sent) network() (uint64, error) {
+	given := known.Network(s.SrcChain)
+	if s.Quote != nil {
+		signed := s.Quote.Pair.SrcToken.ChainID
+		if given != 0 && given != signed {
+			text := fmt.Sprintf("SrcChain is %d, but Quote is sent on chain %d", s.SrcChain, signed)
+			return 0, &Error{Code: InvalidRequest, Message: text}
+		}
+		return signed, nil
 	}
-	return known.Network(s.SrcChain)
+	if given == 0 {
+		return 0, &Error{Code: InvalidRequest, Message: "SrcChain is required without Quote"}
+	}
+	return given, nil
 }
 
 // A Progress is how far one swap is.
@@ -131,10 +140,12 @@ func statusPath(srcChain uint64, hash common.Hash) string {
 
 // Status asks once what became of a transaction. An answer about another one is an error with the code Unverified.
 func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
-	if sent.network() == 0 {
-		return nil, &Error{Code: InvalidRequest, Message: "SrcChain is required without Quote"}
+	network, err := sent.network()
+	if err != nil {
+		return nil, err
 	}
-	a, err := c.get(ctx, statusPath(sent.network(), sent.Hash), "")
+	sent.SrcChain = network
+	a, err := c.get(ctx, statusPath(network, sent.Hash), "")
 	if err != nil {
 		return nil, err
 	}
@@ -149,13 +160,19 @@ func (c *Client) Status(ctx context.Context, sent Sent) (*Status, error) {
 	return s, nil
 }
 
-// check says what is wrong with an answer about a transaction.
+// check says what is wrong with an answer about a transaction on the network SrcChain.
 func (s *Status) check(sent Sent) (found problems) {
+	for _, p := range append([]Progress{s.Progress}, s.Swaps...) {
+		if !slices.Contains(states, p.State) {
+			found.add("its state %s is unknown", quoted(p.State))
+			return found
+		}
+	}
 	if !strings.EqualFold(string(s.TxHash), sent.Hash.Hex()) {
 		found.add("it is about transaction %s, not %s", s.TxHash, sent.Hash)
 	}
-	if s.SrcChain != decimal(sent.network()) {
-		found.add("it is about a transaction on chain %.30q, not %d", s.SrcChain, sent.network())
+	if s.SrcChain != decimal(sent.SrcChain) {
+		found.add("it is about a transaction on chain %s, not %d", quoted(s.SrcChain), sent.SrcChain)
 	}
 	s.Progress.check(&found)
 	for _, p := range s.Swaps {
@@ -181,8 +198,6 @@ func (s *Status) check(sent Sent) (found problems) {
 func (p Progress) check(found *problems) {
 	isPaid := p.Settlement != nil
 	switch {
-	case !slices.Contains(states, p.State):
-		found.add("its state %.30q is unknown", p.State)
 	case p.Final && !p.Ended():
 		found.add("it is %s, which cannot be final", p.State)
 	case isPaid != (p.State == Settled):
@@ -287,10 +302,10 @@ func (s *Status) String() string {
 	case s.State == Settling && burn.Attested:
 		text += "; the issuer has attested the burn"
 	case s.State == Settling && s.Burn != nil:
-		text += fmt.Sprintf("; the issuer has not attested the burn: %.60q", burn.AttestationState)
+		text += "; the issuer has not attested the burn: " + quoted(burn.AttestationState)
 	}
 	if reason := cmp.Or(burn.Reason, s.Reason); reason != "" && (s.State == Failed || s.State == Settling) {
-		text += fmt.Sprintf("; reason: %.200q", reason)
+		text += "; reason: " + quoted(reason)
 	}
 	if s.Ended() && !s.Final {
 		text += "; not final yet"

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math/rand/v2"
+	"math/big"
 	"net/http"
 	"os"
 	"os/exec"
@@ -30,7 +30,7 @@ type verdictCase struct {
 
 	Kind    string            `json:"kind"` // quote, listing, routers, status or error
 	Request map[string]any    `json:"request,omitempty"`
-	Quote   string            `json:"quote,omitempty"` // the true one beside an altered listing, or that was signed
+	Quote   string            `json:"quote,omitempty"` // the golden beside an altered listing, or that was signed
 	Body    string            `json:"body"`
 	Asked   map[string]string `json:"asked,omitempty"` // of a status
 	Since   uint64            `json:"since,omitempty"`
@@ -40,10 +40,12 @@ type verdictCase struct {
 
 // A verdict is what a client says of a case.
 type verdict struct {
-	OK    bool          `json:"ok"`
-	Code  string        `json:"code,omitempty"`
-	Calls []verdictCall `json:"calls,omitempty"`
-	Short string        `json:"short,omitempty"`
+	OK       bool          `json:"ok"`
+	Code     string        `json:"code,omitempty"`
+	Calls    []verdictCall `json:"calls,omitempty"`
+	Warnings []string      `json:"warnings,omitempty"`
+	Quoted   []string      `json:"quoted,omitempty"` // what stands in quotation marks in what is not checked
+	Short    string        `json:"short,omitempty"`
 
 	Status       int           `json:"status,omitempty"`
 	Param        string        `json:"param,omitempty"`
@@ -66,7 +68,7 @@ type verdictCall struct {
 
 func (v verdict) String() string {
 	if v.OK {
-		return fmt.Sprintf("accepted, %d calls %s", len(v.Calls), v.Short)
+		return fmt.Sprintf("accepted, %d calls, warnings %q, quoted %q, short %q", len(v.Calls), v.Warnings, v.Quoted, v.Short)
 	}
 	text, _ := json.Marshal(v)
 	return string(text)
@@ -89,48 +91,53 @@ func TestOneVerdict(t *testing.T) {
 	listing := shortListing(t)
 	var cases []verdictCase
 	cases = append(cases, quoteCases(t)...)
+	cases = append(cases, chosenCases(t)...)
 	cases = append(cases, listingCases(t, listing)...)
 	cases = append(cases, statusCases(t)...)
 	cases = append(cases, errorCases(t)...)
 
-	// Other ones every time: a run has thousands of each kind.
-	cases = oneOf(8, cases)
-	theirs := nodeVerdicts(t, node, listing, cases)
+	quotes := map[string]string{}
+	for _, c := range cases {
+		if c.Quote != "" && quotes[c.Quote] == "" {
+			quotes[c.Quote] = string(read(t, c.Quote).body)
+		}
+	}
+	theirs := nodeVerdicts(t, node, listing, quotes, cases)
+	judge := newJudge(t, listing, quotes)
+	ours := make([]verdict, len(cases))
+	for i, c := range cases {
+		ours[i] = judge.verdict(t, c)
+	}
 	accepted := map[string]int{}
 	shown := 0
-	for i, c := range cases {
-		ours := c.judge(t, listing)
-		if ours.OK {
-			accepted[c.Kind]++
+	for i, want := range theirs() {
+		if ours[i].OK {
+			accepted[cases[i].Kind]++
 		}
-		if reflect.DeepEqual(ours, theirs[i]) {
+		if reflect.DeepEqual(ours[i], want) {
 			continue
 		}
 		if shown++; shown <= 40 {
-			t.Errorf("%s: Go says %s, JavaScript %s", c.name, ours, theirs[i])
+			t.Errorf("%s: Go says %s, JavaScript %s", cases[i].name, ours[i], want)
 		}
 	}
 	if shown > 40 {
 		t.Errorf("and %d more", shown-40)
 	}
 	t.Logf("%d answers, of which both accept %v", len(cases), accepted)
-	if len(cases) < 2000 {
+	if len(cases) < 20_000 {
 		t.Errorf("only %d answers were judged", len(cases))
 	}
 }
 
-func oneOf(many int, cases []verdictCase) (some []verdictCase) {
-	for i := rand.N(many); i < len(cases); i += many {
-		some = append(some, cases[i])
-	}
-	return some
-}
-
-func nodeVerdicts(t *testing.T, node string, listing []byte, cases []verdictCase) (verdicts []verdict) {
+// nodeVerdicts has the JavaScript client judge all cases in one process, beside the caller. The function waits for it.
+func nodeVerdicts(
+	t *testing.T, node string, listing []byte, quotes map[string]string, cases []verdictCase,
+) func() []verdict {
 	t.Helper()
 	folder := t.TempDir()
 	input, output := filepath.Join(folder, "cases.json"), filepath.Join(folder, "verdicts.json")
-	lines := [][]byte{marshal(t, string(listing))}
+	lines := [][]byte{marshal(t, map[string]any{"listing": string(listing), "quotes": quotes})}
 	for _, c := range cases {
 		lines = append(lines, marshal(t, c))
 	}
@@ -142,59 +149,88 @@ func nodeVerdicts(t *testing.T, node string, listing []byte, cases []verdictCase
 		t.Fatal(err)
 	}
 	script := goldens + "client/verdict.mjs"
-	if out, err := exec.Command(node, "--no-warnings", script, module, input, output).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	var printed bytes.Buffer
+	cmd := exec.CommandContext(t.Context(), node, "--no-warnings", script, module, input, output)
+	cmd.Stdout = &printed
+	cmd.Stderr = &printed
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
 	}
-	data, err := os.ReadFile(output)
+	return func() (verdicts []verdict) {
+		if err := cmd.Wait(); err != nil {
+			t.Fatalf("%v\n%s", err, &printed)
+		}
+		data, err := os.ReadFile(output)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(data, &verdicts); err != nil {
+			t.Fatal(err)
+		}
+		if len(verdicts) != len(cases) {
+			t.Fatalf("%d verdicts for %d cases", len(verdicts), len(cases))
+		}
+		return verdicts
+	}
+}
+
+// A judge gives the verdicts of the Go client.
+type judge struct {
+	listing string
+	quotes  map[string]string
+	client  *Client // keeps the listing
+	current verdictCase
+}
+
+func newJudge(t *testing.T, listing []byte, quotes map[string]string) *judge {
+	j := &judge{listing: string(listing), quotes: quotes}
+	j.client = j.newClient(t)
+	return j
+}
+
+func (j *judge) newClient(t *testing.T, options ...Option) *Client {
+	client, err := New("https://gateway.example", append(options, WithHTTP(&http.Client{Transport: j}))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(data, &verdicts); err != nil {
-		t.Fatal(err)
-	}
-	if len(verdicts) != len(cases) {
-		t.Fatalf("%d verdicts for %d cases", len(verdicts), len(cases))
-	}
-	return verdicts
+	return client
 }
 
-type roundTripper func(*http.Request) *http.Response
+// RoundTrip answers as the gateway of the current case.
+func (j *judge) RoundTrip(r *http.Request) (*http.Response, error) {
+	c := j.current
+	status, body, header := max(c.Status, 200), c.Body, http.Header{}
+	for name, value := range c.Headers {
+		header.Set(name, value)
+	}
+	if c.Kind == "listing" || c.Kind == "routers" {
+		body = j.quotes[c.Quote]
+	}
+	if strings.Contains(r.URL.Path, "/app/pairs") {
+		status, body, header = 200, j.listing, http.Header{"Cache-Control": {"max-age=86400"}}
+		if c.Kind == "listing" {
+			body = c.Body
+		}
+	}
+	return &http.Response{StatusCode: status, Header: header, Body: io.NopCloser(strings.NewReader(body))}, nil
+}
 
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r), nil }
+var quotations = regexp.MustCompile(`"[^"]*"`)
 
-// judge gives the verdict of the Go client.
-func (c verdictCase) judge(t *testing.T, listing []byte) verdict {
-	listed, answer, status := string(listing), c.Body, max(c.Status, 200)
+func (j *judge) verdict(t *testing.T, c verdictCase) verdict {
+	j.current = c
+	client := j.client
 	switch c.Kind {
 	case "listing":
-		listed, answer = c.Body, c.Quote
+		client = j.newClient(t)
 	case "routers":
-		answer = c.Quote
-	}
-	reply := func(r *http.Request) *http.Response {
-		res := &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(answer))}
-		if strings.Contains(r.URL.Path, "/app/pairs") {
-			res.StatusCode = 200
-			res.Body = io.NopCloser(strings.NewReader(listed))
-		}
-		for name, value := range c.Headers {
-			res.Header.Set(name, value)
-		}
-		return res
-	}
-	options := []Option{WithHTTP(&http.Client{Transport: roundTripper(reply)})}
-	if c.Kind == "routers" {
 		routers, err := ParseRouters([]byte(c.Body))
 		if err != nil {
 			return c.refused(err)
 		}
-		options = append(options, WithPinned(Pinned{Routers: routers}))
-	}
-	client, err := New("https://gateway.example", options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if c.Kind == "status" || c.Kind == "error" {
+		client = j.newClient(t, WithPinned(Pinned{Routers: routers}))
+		client.kept = j.client.kept
+	case "status", "error":
 		s, err := client.Status(t.Context(), c.sent)
 		if err != nil {
 			return c.refused(err)
@@ -211,7 +247,10 @@ func (c verdictCase) judge(t *testing.T, listing []byte) verdict {
 	if err != nil {
 		return c.refused(err)
 	}
-	return verdict{OK: true, Calls: verdictCalls(checked)}
+	v := verdict{OK: true, Calls: verdictCalls(checked), Warnings: checked.Warnings}
+	v.Quoted = quotations.FindAllString(strings.Join(checked.Unchecked, " "), -1)
+	slices.Sort(v.Quoted)
+	return v
 }
 
 func verdictCalls(checked *Checked) (calls []verdictCall) {
@@ -325,13 +364,103 @@ func warnedCases(t *testing.T) (cases []verdictCase) {
 	return cases
 }
 
+// chosenCases are quotes that differ from what was asked for in one point, beside what alterations change.
+func chosenCases(t *testing.T) (cases []verdictCase) {
+	add := func(name, golden string, body []byte, change func(*Request), headers map[string]string) {
+		g := read(t, golden)
+		if body == nil {
+			body = g.body
+		}
+		if change != nil {
+			change(&g.request)
+		}
+		cases = append(cases, verdictCase{
+			name: name, Kind: "quote", want: g.request, Request: g.request.query(), Body: string(body), Headers: headers,
+		})
+	}
+	set := func(golden, path, value string) []byte {
+		return edit{Path: path, Set: json.RawMessage(value)}.apply(t, read(t, golden).body)
+	}
+	for name, at := range map[string]struct{ golden, path string }{
+		"a contract":               {"details", "details.contract"},
+		"the integrator of nobody": {"details", "fee.integrator.id"},
+		"nothing to unshield":      {"details", "details.unshield"},
+		"calls beside unshield":    {"details-unshield", "details.sendCalls"},
+		"a hook of a swap":         {"details", "details.call.hook"},
+		"the sender":               {"details", "details.sendCalls.from"},
+		"one argument more":        {"details", "details.call.arguments.more"},
+		"one field of a hook more": {"details-burn", "details.call.hook.more"},
+		"an argument":              {"details", "details.call.arguments.amount"},
+		"a simulation":             {"details", "details.simulation"},
+		"a reason":                 {"details", "details.reason"},
+		"seconds":                  {"details", "details.arrival.seconds"},
+		"a registry":               {"details", "details.integrator"},
+		"the fee of a burn":        {"details", "details.issuerFee"},
+		"checks":                   {"details", "details.checks"},
+		"code of the recipient":    {"from-allowed-enough", "details.checks.recipient"},
+		"more of a token":          {"details", "srcToken.more"},
+	} {
+		for _, value := range []string{
+			"null", `""`, `"nothing"`, `"undefined"`, "false", "true", "0", "1", "{}", "[]", `{"nothing":null}`,
+			`{"source":true,"destination":false}`, `{"source":false,"destination":true}`, `{"source":true,"destination":true}`,
+			`{"source":null,"destination":true}`, `{"source":"true"}`,
+		} {
+			add(name+": "+value, at.golden, set(at.golden, at.path, value), nil, nil)
+		}
+	}
+	for _, milli := range []int64{0, 1, 2, 250, 249, 1000, 10_000, 100_000} {
+		burn := read(t, "details-burn")
+		least, most := maxFees(burn.request.SrcChain, burn.request.Amount)
+		for name, bound := range map[string]*big.Int{"least": least, "most": most} {
+			for _, more := range []int64{-1, 0, 1} {
+				fee := new(big.Int).Div(new(big.Int).Mul(bound, big.NewInt(milli)), big.NewInt(1000))
+				fee.Add(fee, big.NewInt(more))
+				if fee.Sign() < 0 {
+					continue
+				}
+				add(fmt.Sprintf("%d thousandths of the %s maxFee, and %d", milli, name, more), "details-burn",
+					allMaxFees(t, burn.body, fee), nil, nil)
+			}
+		}
+	}
+	private := read(t, "details-shield").request.Recipient
+	for name, recipient := range map[string]string{
+		"capitals": strings.ToUpper(private), "one capital": strings.ToUpper(private[:1]) + private[1:],
+		"a capital prefix": strings.ToUpper(private[:4]) + private[4:], "small and capital": private[:9] + strings.ToUpper(private[9:]),
+	} {
+		add("a 0zk address in "+name, "details-shield", nil, func(r *Request) { r.Recipient = recipient }, nil)
+	}
+	add("a byte order mark", "details", append([]byte("\ufeff"), read(t, "details").body...), nil, nil)
+	for _, text := range []string{
+		"ignored: slippage", strings.Repeat("long-", 50), `"quoted"`, "with\ttab", "x", strings.Repeat("y", 60),
+		strings.Repeat("z", 59) + `"!`,
+	} {
+		add("warned of a slip: "+text, "details", nil, nil, map[string]string{"Request-Warning": text})
+		add("warned: "+text, "details", nil, nil, map[string]string{"Quote-Warning": text})
+	}
+	return cases
+}
+
+// allMaxFees changes the maxFee of a burn wherever it stands.
+func allMaxFees(t *testing.T, body []byte, fee *big.Int) []byte {
+	t.Helper()
+	q := &Quote{}
+	if err := decodeBody(body, q); err != nil {
+		t.Fatal(err)
+	}
+	old := q.Details.IssuerFee.MaxFee
+	word := func(n *big.Int) string { return strings.TrimPrefix(common.BigToHash(n).Hex(), "0x") }
+	return []byte(strings.NewReplacer(word(old.Int()), word(fee), fmt.Sprintf("%q", old), fmt.Sprintf("%q", fee)).
+		Replace(string(body)))
+}
+
 func listingCases(t *testing.T, listing []byte) (cases []verdictCase) {
 	for _, name := range []string{"details", "details-burn", "details-shield"} {
 		g := read(t, name)
 		for what, body := range alterations(t, listing) {
 			cases = append(cases, verdictCase{
 				name: "listing, " + name + ", " + what, Kind: "listing", want: g.request, Request: g.request.query(),
-				Quote: string(g.body), Body: body,
+				Quote: name, Body: body,
 			})
 		}
 		routers := decode(t, bodyOf(t, "routers")).(map[string]any)
@@ -344,7 +473,7 @@ func listingCases(t *testing.T, listing []byte) (cases []verdictCase) {
 			}
 			cases = append(cases, verdictCase{
 				name: "routers, " + name + ", " + what, Kind: "routers", want: g.request, Request: g.request.query(),
-				Quote: string(g.body), Body: body,
+				Quote: name, Body: body,
 			})
 		}
 	}
@@ -368,18 +497,19 @@ func statusCases(t *testing.T) (cases []verdictCase) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The swap that was signed is the first of the golden.
-		own := strings.NewReplacer(swapOf(t, body), swapOf(t, bodyOf(t, "status-settled")))
+		// The swap that was signed is the first of the golden, and on its chain.
+		own := strings.NewReplacer(swapOf(t, body), swapOf(t, bodyOf(t, "status-settled")),
+			fmt.Sprintf(`"srcChain":%q`, s.SrcChain), `"srcChain":"1"`)
 		for what, altered := range alterations(t, body) {
 			c := verdictCase{name: name + ", " + what, Kind: "status", sent: sent, Asked: asked, Body: altered}
 			cases = append(cases, c)
 			c.name += ", signed"
 			c.sent.Quote = checked
-			c.Quote = string(g.body)
+			c.sent.SrcChain = 0
+			c.sent.Since, c.Since = 20999999, 20999999
+			c.Asked = map[string]string{"txHash": asked["txHash"]}
+			c.Quote = "details"
 			c.Body = own.Replace(altered)
-			cases = append(cases, c)
-			c.name += ", since"
-			c.sent.Since, c.Since = 21000000, 21000000
 			cases = append(cases, c)
 		}
 	}
@@ -530,6 +660,12 @@ func others(old any) map[string]any {
 		all["another day"] = strings.Replace(old, "-11-15", "-02-30", 1)
 		all["another digit"] = strings.Replace(old, "1", "2", 1)
 		all["in words"] = "November 15, 2026"
+		all["nothing"] = "nothing"
+		all["undefined"] = "undefined"
+		all["a greater version"] = "2.0"
+		all["a version in hexadecimal"] = "0x2"
+		all["half a character"] = json.RawMessage(`"\ud800"`)
+		all["signed by somebody"] = "\u202e\"VERIFIED\u200b BY\nAUDITOR\U0001F600, whose name is so long that nobody reads all of it"
 	case []any:
 		if len(old) > 0 {
 			all["with the first again"] = append(slices.Clone(old), old[0])

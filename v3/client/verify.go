@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -51,6 +50,7 @@ type Checked struct {
 	MaxFee    *big.Int  // what the issuer may take of a burn, which the service pays; nil for none
 	Expires   time.Time // when the quote ends, by this machine's clock; Verify leaves it zero
 	Unchecked []string  // what nobody can check, in sentences: show them
+	Warnings  []string  // what may be a mistake, in sentences: show them
 }
 
 // Known is what a quote is held against, beside the request.
@@ -78,7 +78,8 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	if err := c.readRequest(); err != nil {
 		return nil, unverified(refusedQuote, err)
 	}
-	if err := decodeBody(answer, c.answer); err != nil {
+	came, err := decodeKnown(answer, c.answer)
+	if err != nil {
 		return nil, unverified(refusedQuote, fmt.Errorf("the response is malformed: %w", err))
 	}
 	c.result.Pair = c.pair
@@ -86,11 +87,14 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	if err := c.buildCalls(); err != nil {
 		return nil, unverified(refusedQuote, fmt.Errorf("calldata: %w", err))
 	}
-	c.compare("", c.answer, c.expect())
+	want := tree(c.expect())
+	copyFields(want, came, told...)
+	c.compareTrees("", came, want)
 	if c.problems != nil {
 		return nil, unverified(refusedQuote, c.problems...)
 	}
 	c.nameUnchecked()
+	c.warn()
 	return c.result, nil
 }
 
@@ -101,6 +105,7 @@ type check struct {
 	answer    *Quote
 	pair      *Pair
 	recipient []byte         // of an EVM recipient
+	private   string         // a 0zk recipient
 	to        common.Address // the contract that there must be
 	receiver  common.Address // of burns
 	domain    uint32
@@ -130,6 +135,10 @@ func (c *check) readRequest() (err error) {
 	if what := k.unpayable(c.to, c.pair.SrcToken.ChainID, c.pair.SrcToken.Symbol, isBurn); what != "" {
 		return fmt.Errorf("the contract of this pair, %s, is %s: "+lost, c.to, what)
 	}
+	if isBurn && k.Routers == nil && c.to != known.Messenger {
+		return fmt.Errorf("the contract of this burn, %s, is not the issuer's TokenMessenger, %s: "+
+			"pin the routers if you have reviewed it", c.to, known.Messenger)
+	}
 	c.domain = settlement.Domain
 	if isBurn || settlement.Receiver != "" {
 		if c.receiver, err = known.ReadAddress(settlement.Receiver); err != nil {
@@ -146,7 +155,7 @@ func (c *check) readRequest() (err error) {
 		decimals := c.pair.SrcToken.Decimals
 		return fmt.Errorf("amount: %s is outside the limits, %s to %s %s",
 			FormatAmount(r.Amount, decimals), FormatAmount(c.pair.Min, decimals), FormatAmount(c.pair.Max, decimals),
-			c.pair.SrcToken.Symbol)
+			quoted(c.pair.SrcToken.Symbol))
 	}
 	return nil
 }
@@ -162,6 +171,7 @@ func (c *check) readRecipient() error {
 		if !privateRecipients.MatchString(c.request.Recipient) {
 			return errors.New("the recipient must be a 0zk address")
 		}
+		c.private = strings.ToLower(c.request.Recipient) // as answers have it
 		return nil
 	}
 	address, err := known.ParseAddress(c.request.Recipient)
@@ -260,8 +270,8 @@ func (c *check) nameUnchecked() {
 	trust(true, "that it arrives: the contracts give no refund, so it rests on the operator")
 	for _, token := range []TokenOn{p.SrcToken, p.DstToken} {
 		trust(known.BySymbol(token.ChainID, token.Symbol) == nil,
-			"the address of %s on chain %d, %s: this version does not know the token",
-			token.Symbol, token.ChainID, token.Address)
+			"the address of %s, %s: this version does not know the token",
+			on(token.ChainID, token.Symbol), token.Address)
 	}
 	trust(c.request.hasIntegrator(),
 		"the integrator's fee of %s %%, from which its amount and the amount that arrives follow: "+
@@ -277,16 +287,30 @@ func (c *check) nameUnchecked() {
 		return
 	}
 	if d.IssuerFee != nil {
-		trust(true, "the issuer's percentage of %s and its origin, %.30q: the gateway's word",
-			d.IssuerFee.Percentage, d.IssuerFee.Origin)
+		trust(true, "the issuer's percentage of %s and its origin, %s: the gateway's word",
+			d.IssuerFee.Percentage, quoted(d.IssuerFee.Origin))
 	}
 	if d.Integrator != nil {
-		trust(true, "the registry %.60q and when it was read: the gateway's word", d.Integrator.Registry)
+		trust(true, "the registry %s and when it was read: the gateway's word", quoted(d.Integrator.Registry))
 	}
 	trust(d.Checks != nil, "what %s holds and allows: only the chain can tell", c.request.From)
 	trust(d.Simulation != nil,
 		"the simulation: what a node of the gateway says, at the price of gas and the state of its block")
 	trust(d.Arrival.Seconds > 0, "how long it takes: %d seconds is what it usually took", d.Arrival.Seconds)
+}
+
+// warn says what may be a mistake, as far as the answer tells.
+func (c *check) warn() {
+	code := valueOf(valueOf(valueOf(c.answer.Details).Checks).Recipient)
+	if code.Source == nil || code.Destination == nil || *code.Source == *code.Destination {
+		return
+	}
+	with, without := c.pair.SrcToken.ChainID, c.pair.DstToken.ChainID
+	if *code.Destination {
+		with, without = without, with
+	}
+	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf("the recipient has code on chain %d and none on chain %d: "+
+		"if it is a smart account, make sure that it is yours on both", with, without))
 }
 
 // problems is everything that is wrong with an answer.
@@ -298,19 +322,46 @@ func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(
 // any case.
 func (p *problems) compare(path string, got, want any) { p.compareTrees(path, tree(got), tree(want)) }
 
-// tree is a value as it is in JSON: objects, lists, texts and numbers.
+// tree is a value as it is in JSON: objects, lists, texts, numbers below highest, and missing.
 func tree(value any) (decoded any) {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return err.Error()
+		return err
 	}
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	if err := decoder.Decode(&decoded); err != nil {
-		return err.Error()
+	if err := json.Unmarshal(data, &decoded); err != nil {
+		return err
 	}
 	return decoded
 }
+
+// missing is a field that is left out, which equals no value.
+var missing any
+
+// told are the fields that nobody can check, in objects that are expected. nameUnchecked tells of them.
+var told = []string{"details.reason", "details.simulation", "details.simulationReason", "details.arrival.seconds"}
+
+// copyFields puts fields into one tree as they are in another, wherever both have the object that they belong to.
+func copyFields(into, from any, paths ...string) {
+	for _, path := range paths {
+		to, source := into, from
+		names := strings.Split(path, ".")
+		last := len(names) - 1
+		for _, name := range names[:last] {
+			to, source = field(to, name), field(source, name)
+		}
+		fields, isObject := to.(map[string]any)
+		if value := field(source, names[last]); isObject && value != missing {
+			fields[names[last]] = value
+		}
+	}
+}
+
+func field(tree any, name string) any {
+	fields, _ := tree.(map[string]any)
+	return fields[name]
+}
+
+var fieldNames = regexp.MustCompile(`^[a-zA-Z]{1,24}$`)
 
 func (p *problems) compareTrees(path string, got, want any) {
 	gotFields, gotObject := got.(map[string]any)
@@ -319,7 +370,11 @@ func (p *problems) compareTrees(path string, got, want any) {
 		names := maps.Clone(gotFields)
 		maps.Copy(names, wantFields)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			p.compareTrees(strings.TrimPrefix(path+"."+name, "."), gotFields[name], wantFields[name])
+			inner := name
+			if !fieldNames.MatchString(name) { // an argument that there is not
+				inner = quoted(name)
+			}
+			p.compareTrees(strings.TrimPrefix(path+"."+inner, "."), gotFields[name], wantFields[name])
 		}
 		return
 	}
@@ -331,22 +386,32 @@ func (p *problems) compareTrees(path string, got, want any) {
 		}
 		return
 	}
-	if g, w := show(got), show(want); lower(g) != lower(w) {
-		p.add("%s: got %.150s, want %.150s", path, g, w)
+	if gotObject || wantObject || isGotList || isWantList || inOneCase(got) != inOneCase(want) {
+		p.add("%s: got %s, want %s", path, show(got), show(want))
 	}
+}
+
+// inOneCase gives a value to be compared: of hexadecimal digits, the case does not count.
+func inOneCase(value any) any {
+	if text, isText := value.(string); isText {
+		return lower(text)
+	}
+	return value
 }
 
 func show(value any) string {
 	switch value := value.(type) {
-	case nil:
-		return "nothing"
-	case string: // without line breaks
-		quoted := strconv.Quote(value)
-		return quoted[1 : len(quoted)-1]
+	case string:
+		return quoted(value)
+	case float64:
+		return strconv.FormatFloat(value, 'f', -1, 64)
 	case map[string]any:
 		return "an object"
 	case []any:
 		return fmt.Sprintf("a list of %d", len(value))
+	}
+	if value == missing {
+		return "nothing"
 	}
 	return fmt.Sprint(value)
 }

@@ -246,10 +246,11 @@ function signaturesOf(swap) {
 }
 
 function showQuote(swap) {
-  const { request, quote, checked, unchecked } = swap;
+  const { request, quote, checked, unchecked, warnings } = swap;
   $('answer').replaceChildren(
     hint(`You receive on ${chainName(request.dstChain)}`),
     el('p', { class: 'big' }, money(quote.details.arrival.amount, quote.destToken)),
+    ...warnings.map((sentence) => el('p', {}, el('b', {}, 'Warning: '), text(sentence))),
     el('p', { id: 'verdict' }),
   );
   showSend();

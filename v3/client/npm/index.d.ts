@@ -39,7 +39,7 @@ export interface Request {
   recipient: string;
   /** Not needed: `recipient` says it. */
   recipientType?: 0 | 2 | '0' | '2' | undefined;
-  /** The wallet address of a registered partner. Its fee is added. */
+  /** The wallet address of a registered partner. Its fee is added. Empty is a TypeError. */
   integratorId?: string | undefined;
   /** The account that will send: its balance and allowance are read, and calls that it does not need are left out. */
   from?: string | undefined;
@@ -155,27 +155,33 @@ export interface Details {
   /** Until when the operator stands by the quote. No contract enforces it. */
   validUntil: Time;
   /** The same without a clock. */
-  validForSeconds?: number;
+  validForSeconds: number;
   /** Of a burn. The service pays it. */
   issuerFee?: { percentage: number; origin: FeeOrigin; maxFee: Amount };
   /** Where and when the gateway asked for the integrator's fee. */
   integrator?: { registry: Hex; chainId: number; checkedAt: Time };
   /** With `from`. Null if the chain could not be asked: `reason` says why. */
-  checks?: { balance: Check; allowance?: Check; native?: Check; checkedAt?: Time } | null;
+  checks?: { native: Check; balance: Check; allowance?: Check; recipient?: RecipientCode; checkedAt: Time } | null;
   reason?: string;
   /** With `simulate` and `from`. Null if no node could: `simulationReason` says why. */
   simulation?: Simulation | null;
   simulationReason?: string;
 }
 
+/** Whether the recipient is a contract on the two networks of a swap. Null where that is not known. */
+export interface RecipientCode {
+  source: boolean | null;
+  destination: boolean | null;
+}
+
 /** The calls, one after the other, on the state of the newest block. */
 export interface Simulation {
   blockNumber: number;
   /**
-   * In the order of `sendCalls.calls`. `gasLimit` is enough to send the call with; earlier gateways do not say it.
+   * In the order of `sendCalls.calls`. `gasLimit` is enough to send the call with.
    * `UNPROVEN`: the main call does not revert, but nobody could see whether it does the swap, as `event` says.
    */
-  calls: { gasUsed: number; gasLimit?: number; status: 'SUCCESS' | 'FAILED' | 'UNPROVEN'; error?: string }[];
+  calls: { gasUsed: number; gasLimit: number; status: 'SUCCESS' | 'FAILED' | 'UNPROVEN'; error?: string }[];
   /** Whether the pool or the messenger says in its event what was asked for. Absent where the node shows no events. */
   event?: boolean;
   /** The coins needed for value and gas, beside what the account has. */
@@ -210,9 +216,9 @@ export interface Pairs {
   }[];
   settlement: Settlement;
   /** Whether swaps can be followed. */
-  tracking?: boolean;
+  tracking: boolean;
   /** The oldest version of this package that understands the gateway. */
-  client?: string;
+  client: string;
   /** Where to reach the operator, where the operator says. */
   contact?: string;
 }
@@ -256,9 +262,9 @@ export interface Payout {
   /** Absent where the issuer minted the money, and the transaction is not among the newest. */
   txHash?: Hex;
   /** What was paid. */
-  amount?: Amount;
+  amount: Amount;
   /** What the recipient really got of it: less where others took a part, as RAILGUN does. */
-  arrived?: Amount;
+  arrived: Amount;
   /** Absent where `txHash` is. */
   timestamp?: Time;
   /** The npk of the shield note that was paid. */
@@ -266,8 +272,6 @@ export interface Payout {
   /** What was paid, with its fees, is not what was swapped. It is not final then. */
   short?: { swapped: Amount; paid: Amount };
 }
-/** The payout of a swap that is settled. */
-export type SettledPayout = Payout & { amount: Amount; arrived: Amount };
 
 interface Progress {
   /** Whether the state can no longer change. */
@@ -299,7 +303,7 @@ export type Status = Told & (
   | (Progress & { state: 'NOT_FOUND' | 'PENDING' })
   | (Progress & { state: 'FAILED' | 'NOT_A_SWAP' })
   | (Progress & { state: 'SETTLING' })
-  | (Omit<Progress, 'settlement'> & { state: 'SETTLED'; settlement: SettledPayout })
+  | (Omit<Progress, 'settlement'> & { state: 'SETTLED'; settlement: Payout })
 );
 
 /** What a quote is checked against. Pinned ones are better than those of the gateway itself. */
@@ -327,6 +331,8 @@ export interface Report {
    * give no refund, and every field that could not be compared. Show it.
    */
   unchecked: string[];
+  /** What may be a mistake, in sentences: a recipient that has code on one side only. Show it. */
+  warnings: string[];
   /** The groups of checks that passed. */
   checked: string[];
   /**
@@ -388,6 +394,11 @@ export interface Checked {
   /** What nobody can check, in sentences. Show it. */
   unchecked: string[];
   /**
+   * What may be a mistake, in sentences: what the gateway says of the request, such as a parameter that it does not
+   * know, and a recipient that has code on one side only. Show it.
+   */
+  warnings: string[];
+  /**
    * Whether `from` has the tokens and coins that the calls need, as the gateway read it: true if a dry run (`simulate`)
    * says that all calls would succeed and be paid for, false if some tokens or coins are lacking or the dry run has not
    * seen the swap, undefined if that is not known.
@@ -406,20 +417,23 @@ export type UnshieldQuote = Checked & { unshield: true; calls: never[]; wrap: Ca
 export type CheckedQuote = PublicQuote | UnshieldQuote;
 
 /** Which transaction to ask about. */
-export interface StatusRequest {
-  /** The chain that it was sent on, as in the quote. */
-  srcChain: ChainID;
+export type StatusRequest = SentOn & {
   txHash: string;
-  /** The quote that was signed. A status of another swap is then `UNVERIFIED`. */
-  quote?: CompleteQuote | undefined;
   /**
    * The block before it was sent, as `send` gives it. A status of a transaction in that block or an older one is then
    * `UNVERIFIED`.
    */
   since?: Hex | undefined;
   signal?: AbortSignal | undefined;
-}
-export interface FollowRequest extends StatusRequest {
+};
+/**
+ * The chain that it was sent on, also in hexadecimal as `send` gives it, or the quote that was signed, or both. A
+ * status of another swap than that of the quote is `UNVERIFIED`; a chain that is not the quote's throws a TypeError.
+ */
+export type SentOn =
+  | { srcChain: ChainID; quote?: CompleteQuote | undefined }
+  | { srcChain?: ChainID | undefined; quote: CompleteQuote };
+export type FollowRequest = StatusRequest & {
   /**
    * Asked while no node of the gateway has the transaction in a block. It may give the hash of one that took its place,
    * which is followed from then on. `findReplacement` of `@quotegate/client/send` finds it.
@@ -427,7 +441,7 @@ export interface FollowRequest extends StatusRequest {
   replacement?: ((status: Status) => string | undefined | Promise<string | undefined>) | undefined;
   /** Told when the gateway cannot answer now, and in how many seconds it is asked again. */
   onRetry?: ((error: QuoteError, seconds: number) => void) | undefined;
-}
+};
 
 export interface Client {
   /** All that a selection list needs. Kept, and asked for again with its tag. */

@@ -1,5 +1,5 @@
 // Asks a gateway for quotes, checks every answer, and follows what was sent. See README.md; index.d.ts has the types.
-import { checkForm, decode, verify } from './verify.js';
+import { checkForm, decode, networkOf, plain, quoted, show, verify } from './verify.js';
 import { pause, reasonOf, until } from './wait.js';
 
 export { decode, verify };
@@ -23,18 +23,14 @@ export class QuoteError extends Error {
 
 const isObject = (value) => typeof value === 'object' && value !== null && !Array.isArray(value);
 const isOlder = (mine, least) => {
-  const [a, b] = [mine, least].map((text) => String(text).split('.').map(Number));
+  const numberOf = (text) => (/^\d{1,9}$/.test(text) ? Number(text) : NaN);
+  const [a, b] = [mine, least].map((text) => text.split('.').map(numberOf));
   const i = a.findIndex((part, at) => part !== b[at]);
   return i >= 0 && a[i] < b[i];
 };
 
 // When a quote ends, by the clock of this machine, which may be wrong.
-function expiryOf({ validForSeconds, validUntil }, headers, asked) {
-  const latest = asked + 86400 * 1000;
-  if (validForSeconds > 0) return Math.min(asked + validForSeconds * 1000, latest);
-  const skew = asked - Date.parse(headers.get('date'));
-  return Math.min(Date.parse(validUntil) + (Math.abs(skew) > 5000 ? skew : 0), latest);
-}
+const expiryOf = ({ validForSeconds }, asked) => asked + Math.min(validForSeconds, 86400) * 1000;
 
 // Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too,
 // and where the dry run has seen the swap.
@@ -91,7 +87,7 @@ function errorOf({ status, body, headers, cause, why }) {
   if (!status) Object.assign(fields, { reason: why, cause });
   const answered = `The gateway answered with status ${status} and nothing that can be read`;
   const unusable = status ? answered : 'The gateway does not answer';
-  return new QuoteError(known ? body.error : unusable, fields);
+  return new QuoteError(known ? plain(body.error, 300) : unusable, fields);
 }
 const isPassing = ({ code, status }) =>
   PASSING.includes(status) || (code === 'UNREADABLE' && (status < 400 || status >= 500));
@@ -117,6 +113,18 @@ const STATUS = {
 const isEnded = ({ state }) => ['SETTLED', 'FAILED', 'NOT_A_SWAP'].includes(state);
 const swapsOf = ({ swaps }) => swaps ?? [];
 
+// The network of a transaction: that of the quote, or the one that is given, which wallets write in hexadecimal.
+function sourceOf(given, quote) {
+  const signed = quote?.srcToken.chainId;
+  const isNumber = /^(\d+|0x[0-9a-f]+)$/i.test(given);
+  const chain = given === undefined ? signed : isNumber ? networkOf(Number(given)) : undefined;
+  if (!Number.isSafeInteger(chain)) throw new TypeError(`srcChain must be the ID of a chain, not ${show(given)}`);
+  if (signed !== undefined && chain !== signed) {
+    throw new TypeError(`srcChain is ${chain}, but quote is sent on chain ${signed}`);
+  }
+  return String(chain);
+}
+
 // What is wrong with a status: it has another form, contradicts itself, or is about another transaction or swap.
 function statusProblems(status, { srcChain, txHash, quote, since }) {
   const problems = [];
@@ -125,7 +133,7 @@ function statusProblems(status, { srcChain, txHash, quote, since }) {
   const { state, final, source } = status;
   const must = (right, sentence) => right || problems.push(sentence);
   must(same(status.txHash, txHash), `txHash is ${status.txHash}, but must be ${txHash}.`);
-  must(same(status.srcChain, srcChain), `srcChain is ${status.srcChain}, but must be ${srcChain}.`);
+  must(same(status.srcChain, srcChain), `srcChain is ${show(status.srcChain)}, but must be ${srcChain}.`);
   for (const each of [status, ...swapsOf(status)]) {
     const isPaid = isObject(each.settlement);
     const isLess = (isEnded(status) && each.state !== state) || (final && !each.final);
@@ -141,7 +149,8 @@ function statusProblems(status, { srcChain, txHash, quote, since }) {
   return problems;
 }
 
-const same = (got, want) => String(got).toLowerCase() === String(want).toLowerCase();
+const folded = (value) => (typeof value === 'string' ? value.toLowerCase() : value);
+const same = (got, want) => folded(got) === folded(want);
 
 // What a status must say of the swap of a quote.
 function signedSwap({ destToken, details: { request, call } }) {
@@ -158,7 +167,7 @@ function ownSwap(status, quote, problems) {
   const differences = ({ state, swap, settlement }) => {
     const found = [];
     const compare = (name, got, want) => {
-      if (!same(got ?? undefined, want)) found.push(`${name} is ${got}, but must be ${want}.`);
+      if (!same(got ?? undefined, want)) found.push(`${name} is ${show(got)}, but must be ${show(want)}.`);
     };
     if (settlement) compare('settlement.chainId', settlement.chainId, wanted.chainId);
     if (swap) for (const name of Object.keys(wanted.swap)) compare(`swap.${name}`, swap[name], wanted.swap[name]);
@@ -193,7 +202,7 @@ async function textOf(answer) {
     const text = await answer.text();
     return text.length <= MOST ? text : undefined;
   }
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }); // a byte order mark stays, and is no JSON
   let text = '';
   let size = 0;
   for (;;) {
@@ -299,25 +308,26 @@ export function createClient(options) {
   }
 
   // Checks an answer, or throws every problem with it.
-  async function judge(request, body, { signal, allowance, status = 200, warning, expiresAt }) {
+  async function judge(request, body, { signal, allowance, status = 200, warning, warnings = [], expiresAt }) {
     const truth = await known(signal);
     const least = truth.listing?.client;
     if (typeof least === 'string' && isOlder(version, least)) {
       const needs = least.slice(0, 20);
-      const sentence = `This gateway needs version ${needs} of the client, and this is ${version}`;
+      const sentence = `This gateway needs version ${quoted(least)} of the client, and this is ${version}`;
       throw new QuoteError(sentence, { code: 'OUTDATED', status, needs });
     }
     const report = verify(request, body, { ...truth, now: Date.now(), ...(allowance !== undefined && { allowance }) });
     const problems = [...report.problems];
     if (!isObject(body.details)) problems.push('details is missing, but was requested.');
-    const warned = warning ? [`The gateway itself warns: ${warning.slice(0, 400)}`] : [];
+    const warned = warning ? [`The gateway itself warns: ${quoted(warning)}.`] : [];
     const { calls, wrap, sendCalls, checked, unchecked } = report;
     if (problems.length) {
       const fields = { code: 'UNVERIFIED', status, problems: [...warned, ...problems], checked, quote: body };
       throw new QuoteError(`The quote does not match the request: ${problems[0]}`, fields);
     }
     const sufficient = sufficiencyOf(body.details);
-    const common = { request, quote: body, checked, unchecked, expiresAt: expiresAt(), sufficient };
+    const told = [...new Set([...warnings, ...report.warnings])];
+    const common = { request, quote: body, checked, unchecked, warnings: told, expiresAt: expiresAt(), sufficient };
     const result = wrap.length
       ? { ...common, unshield: true, calls: [], wrap }
       : { ...common, unshield: false, calls, sendCalls };
@@ -328,6 +338,13 @@ export function createClient(options) {
 
   async function quote({ simulate, signal, ...asked }) {
     refuseUnknown(asked, PARAMETERS, 'quote');
+    const { amount, integratorId } = asked;
+    if (typeof amount === 'number' && !Number.isSafeInteger(amount)) {
+      throw new TypeError(`amount must be an integer in digits or a bigint, not the number ${amount}`);
+    }
+    if (integratorId === '') {
+      throw new TypeError('integratorId is empty, so nobody would get a fee: leave it out if that is meant');
+    }
     const request = {};
     for (const name of PARAMETERS) {
       if (asked[name] !== undefined && asked[name] !== '') request[name] = String(asked[name]);
@@ -338,17 +355,19 @@ export function createClient(options) {
     const answer = await get(`/v3/swap/quote?${queryOf({ ...request, include })}`, { headers: withKey(), signal });
     const { status, body, headers } = answer;
     if (!usable(answer)) throw errorOf(answer);
-    const warning = headers.get('quote-warning');
-    return judge(request, body, { signal, status, warning, expiresAt: () => expiryOf(body.details, headers, now) });
+    const [warning, slip] = ['quote-warning', 'request-warning'].map((name) => headers.get(name));
+    const warnings = slip ? [`The gateway warns: ${quoted(slip)}.`] : [];
+    return judge(request, body, { signal, status, warning, warnings, expiresAt: () => expiryOf(body.details, now) });
   }
 
-  async function recheck({ request, quote: body, expiresAt }, { allowance, signal } = {}) {
-    return judge(request, body, { signal, allowance, expiresAt: () => expiresAt });
+  async function recheck({ request, quote: body, warnings, expiresAt }, { allowance, signal } = {}) {
+    return judge(request, body, { signal, allowance, warnings, expiresAt: () => expiresAt });
   }
 
   async function status(asked) {
     refuseUnknown(asked, ['srcChain', 'txHash', 'quote', 'since', 'signal'], 'status');
-    const { srcChain, txHash, quote: signed, since, signal } = asked;
+    const { txHash, quote: signed, since, signal } = asked;
+    const srcChain = sourceOf(asked.srcChain, signed);
     const answer = await get(`/v3/swap/status?${queryOf({ srcChain, txHash })}`, { headers: withKey(), signal });
     const { body } = answer;
     if (!usable(answer)) throw errorOf(answer);

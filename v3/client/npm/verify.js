@@ -30,10 +30,28 @@ const isRate = (value, most) =>
 const unitOf = (decimals) => BigInt('1' + '0'.repeat(decimals)); // some compilers for phones break ** of big integers
 const isChain = (value) => Number.isSafeInteger(value) && value > 0;
 const amountOf = (value) => (/^[0-9]{1,78}$/.test(text(value)) ? BigInt(value) : -1n);
-const show = (value) => (value === undefined ? 'left out'
+/**
+ * The characters that control a terminal, that nobody sees, or that change the order in which the others are read, and
+ * the letters that are written from right to left. text.go has the same.
+ */
+const UNSEEN = new RegExp('[\\0-\\x1f\\x7f-\\x9f\\xad\\u0590-\\u08ff\\u180e\\u200b-\\u200f\\u2028-\\u202e' +
+  '\\u2060-\\u206f\\ud800-\\udfff\\ufb1d-\\ufdff\\ufe70-\\ufeff\\ufff0-\\ufffc\\u{10800}-\\u{10fff}' +
+  '\\u{1e800}-\\u{1efff}\\u{e0000}-\\u{e0fff}]', 'gu');
+/** A text of a gateway as a person may be shown it. What is too long is cut. */
+export function plain(value, most) {
+  const letters = Array.from(value.slice(0, 4096).replace(UNSEEN, '\ufffd'));
+  if (letters.length > most) letters.splice(most - 21, letters.length - most + 1, '…');
+  return letters.join('');
+}
+/** A text of a gateway as it stands in a sentence of this package. It cannot end the quotation. */
+export const quoted = (value) => `"${plain(value, 60).replace(/"/g, "'")}"`;
+/** A value of any type in a sentence. A symbol is one of ours. */
+export const show = (value) => (value === undefined ? 'left out'
   : Array.isArray(value) ? 'a list'
   : isObject(value) ? 'an object'
-  : String(value?.description ?? value).slice(0, 200));
+  : typeof value === 'symbol' ? String(value.description)
+  : typeof value === 'string' ? quoted(value)
+  : plain(String(value), 60));
 
 const HUB = 369;
 const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
@@ -73,6 +91,13 @@ const TOKENS = {
   },
 };
 // generated end
+/** What the issuer takes of a burn that it delivers fast, by source chain, in thousandths of a basis point. */
+// generated: issuer fees as JavaScript
+const FAST_FEES = {
+  1: 1000, 10: 1300, 130: 2000, 480: 1300, 2818: 4000,
+  8453: 1300, 42161: 1400, 57073: 2000, 59144: 13000, 98866: 2000,
+};
+// generated end
 /** A token that refuses to change an allowance other than from zero or to zero. */
 const RESETS = [TOKENS.USDT[1][0]];
 const MESSENGER = '0x28b5a0e9c621a5badaa536219b3a228c8168cf5d';
@@ -86,7 +111,7 @@ const LOST = [
 const ISSUER_CHAINS = Object.keys(TOKENS.USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
 /** The routing IDs of the privacy pools on chains 1 and 56. */
 const PRIVATE = [69696969, 96969696];
-const networkOf = (chain) => [1, 56][PRIVATE.indexOf(chain)] ?? chain;
+export const networkOf = (chain) => [1, 56][PRIVATE.indexOf(chain)] ?? chain;
 
 function tokenOn(chain, symbol) {
   const chainId = networkOf(chain);
@@ -144,7 +169,7 @@ function compare(problems, path, got, want, exact = false) {
   for (const key of Object.keys(want)) compare(problems, inner(key), own(got, key), want[key], exact);
   if (!exact && !Array.isArray(want)) return;
   const extra = Object.keys(got).find((key) => !has(want, key) && (Array.isArray(got) || own(got, key) !== undefined));
-  if (extra !== undefined) problems.push(`${inner(show(extra))} must be left out.`);
+  if (extra !== undefined) problems.push(`${inner(Array.isArray(got) ? extra : quoted(extra))} must be left out.`);
 }
 
 /** What nobody can check, whatever the quote says. */
@@ -168,13 +193,14 @@ const KINDS = {
 };
 const CHECK = { actual: 'amount', needed: 'amount' };
 const DETAILS = {
-  'contract?': 'text',
   arrival: { 'seconds?': 'number', deductions: [{ by: 'text', percentage: 'percentage', amount: 'amount' }] },
-  validUntil: 'time', 'validForSeconds?': 'number',
+  validUntil: 'time', validForSeconds: 'number',
   'issuerFee?': { percentage: 'percentage', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
-  'checks?': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
+  'checks?': { balance: CHECK, 'allowance?': CHECK, native: CHECK, checkedAt: 'time',
+    'recipient?': { 'source?': 'boolean', 'destination?': 'boolean' } },
+  'reason?': 'text',
   'simulation?': {
-    blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'status', 'error?': 'text' }],
+    blockNumber: 'number', calls: [{ gasUsed: 'number', gasLimit: 'number', status: 'status', 'error?': 'text' }],
     'event?': 'boolean', native: CHECK,
   },
   'simulationReason?': 'text',
@@ -260,7 +286,9 @@ export function decode(calldata) {
 
 /** See index.d.ts: verify(request, quote, known) gives a report. */
 export function verify(request, quote, known) {
-  const report = { ok: false, problems: [], unchecked: [NEVER], checked: [], calls: [], wrap: [], expired: false };
+  const report = {
+    ok: false, problems: [], unchecked: [NEVER], warnings: [], checked: [], calls: [], wrap: [], expired: false,
+  };
   try {
     const swap = readRequest(request, known, report);
     if (swap) checkQuote(swap, quote, own(known, 'allowance'), report);
@@ -285,7 +313,7 @@ function checkListing(listing, { problems }, refuse) {
   const symbols = [...tokens.map((row) => row.symbol), ...pairRows.flatMap((row) => [row.srcToken, row.dstToken])];
   const odd = symbols.find((symbol) => !isSymbol(symbol));
   if (odd !== undefined) {
-    return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${JSON.stringify(show(odd))}`);
+    return refuse(`symbols of 1 to 20 of the characters A-Z, 0-9 and dot, and none is ${show(odd)}`);
   }
   const networks = new Map();
   for (const row of chains) {
@@ -299,7 +327,7 @@ function checkListing(listing, { problems }, refuse) {
   }
   const names = new Set();
   for (const { chainId: chain, symbol, address, decimals, minAmount, maxAmount } of tokens) {
-    const name = `${symbol} on chain ${chain}`;
+    const name = `${quoted(symbol)} on chain ${chain}`;
     if (decimals > 36 || BigInt(maxAmount) < BigInt(minAmount)) {
       return refuse(`one row for ${name}, with address, decimals and limits`);
     }
@@ -315,7 +343,7 @@ function checkListing(listing, { problems }, refuse) {
     }
   }
   for (const { srcChain, srcToken, dstChain, dstToken } of pairRows) {
-    const ends = [`${srcToken} on chain ${srcChain}`, `${dstToken} on chain ${dstChain}`];
+    const ends = [`${quoted(srcToken)} on chain ${srcChain}`, `${quoted(dstToken)} on chain ${dstChain}`];
     const pair = ends.join(' to ');
     if (names.has(pair) || !ends.every((end) => names.has(end))) return refuse(`one row for ${pair}, and both tokens`);
     names.add(pair);
@@ -330,7 +358,7 @@ function listedToken(listing, networks, chain, symbol, unchecked) {
   const network = networks.get(chain);
   const token = { address, symbol, decimals, chainId: network ?? chain };
   if (!knownAs(token.chainId, symbol, address)[0]) {
-    const what = `The address of ${symbol} on chain ${chain}, ${address}, and its ${decimals} decimals`;
+    const what = `The address of ${quoted(symbol)} on chain ${chain}, ${address}, and its ${decimals} decimals`;
     unchecked.push(`${what}: this version does not know the token.`);
   }
   return { token, private: network !== undefined, min: BigInt(minAmount), max: BigInt(maxAmount) };
@@ -375,8 +403,8 @@ function findPair(request, listing, report) {
   if (!isRate(fee, 1)) {
     return refuse('The listing must have a fee of at most 1 % and its chain for this pair.');
   }
-  if (type === 'CCTP_INBOUND' && (src.private || dst.private)) {
-    return refuse('The listing must not burn into or out of a private balance.');
+  if (type === 'CCTP_INBOUND' && (src.private || dst.private || srcToken !== 'USDC')) {
+    return refuse('The listing must burn nothing but USDC, and not into or out of a private balance.');
   }
   return {
     srcChain, srcToken: src.token, dstChain, dstToken: dst.token, type, fee, min: src.min, max: src.max,
@@ -412,8 +440,11 @@ function readRequest(request, known, report) {
     const rows = routers.filter((row) => own(row, 'chainId') === srcChain && own(row, 'symbol') === srcToken.symbol);
     router = lower(own(rows[0], 'router'));
     must(rows.length === 1 && lower(own(rows[0], 'token')) === lower(srcToken.address),
-      `routers must have one row for ${srcToken.symbol} on chain ${srcChain}, with its token and a router.`);
+      `routers must have one row for ${quoted(srcToken.symbol)} on chain ${srcChain}, with its token and a router.`);
   }
+  const burns = pair.type === 'CCTP_INBOUND';
+  must(!burns || router === MESSENGER || given !== undefined,
+    `The contract of a burn must be the issuer's TokenMessenger, or one of routers, and not ${show(router)}.`);
   const settlement = own(known, 'settlement') ?? own(listing, 'settlement');
   const pick = (rows, ...names) => Array.from(listOf(rows), (row) => names.map((name) => lower(own(row, name))));
   const [[chainId, domain, receiver]] = pick([settlement], 'chainId', 'domain', 'receiver');
@@ -423,15 +454,16 @@ function readRequest(request, known, report) {
   const isPayable = (value) => isAddress(value) && BigInt(value) >= 0x10000n && ![...LOST, ...tokens].includes(value);
   const taken = (value, network, token) => (given === undefined ? listed : pinned).some(([chain, symbol, to]) =>
     to === value && symbol !== token && (pair.networks?.get(chain) ?? networkOf(chain)) === network);
-  const burns = pair.type === 'CCTP_INBOUND';
   must((isPayable(router) || (burns && router === MESSENGER)) && !taken(router, srcToken.chainId, srcToken.symbol),
     `The contract of this pair must be one that nothing else uses, not ${show(router)}.`);
   must(isChain(chainId) && Number.isInteger(domain) && domain >= 0 && domain <= 0xffffffff &&
     ((receiver ?? '') === '' ? !burns : isPayable(receiver) && !taken(receiver, chainId)),
     'settlement must have chainId, domain and, for burns, a receiver that nothing else uses.');
 
-  const recipient = lower(read('recipient'));
-  if (shields) must(/^0zk1[02-9ac-hj-np-z]{123}$/i.test(recipient), 'request.recipient must be a 0zk address.');
+  const asked = read('recipient');
+  const recipient = shields ? asked.toLowerCase() : lower(asked); // as answers have it
+  const isPrivate = /^(0zk1[02-9ac-hj-np-z]{123}|0ZK1[02-9AC-HJ-NP-Z]{123})$/.test(asked);
+  if (shields) must(isPrivate, 'request.recipient must be a 0zk address.');
   else must(isPayable(recipient) && ![[receiver], ...listed, ...pinned].flat().includes(recipient),
     'request.recipient must be an EVM address that can own money: no token and no contract.');
   const type = own(request, 'recipientType');
@@ -447,6 +479,8 @@ function readRequest(request, known, report) {
   return { pair, amount, router, chainId, domain, receiver, recipient, sender, partner, integratorId };
 }
 
+const upTo = (whole, by) => (whole + by - 1n) / by; // divides, and rounds up
+
 /** Builds the main call. Of the quote's call it takes only a shield note, and a burn's maxFee within its bound. */
 function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, theirs) {
   const dstToken = lower(pair.dstToken.address);
@@ -455,12 +489,13 @@ function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, 
     const to = pair.shields ? { recipient: note, recipientType: 2 } : { recipient, recipientType: 0 };
     return encode(SWAP, { dstChainId: pair.dstChain, amount, ...to, dstToken, integratorId });
   }
-  const bound = (((amount + 99n) / 100n) * 6n + 4n) / 5n; // 1 % and a fifth of that, both rounded up
+  const most = upTo(upTo(amount, 100n) * 6n, 5n); // 1 %, and a fifth of that
+  const least = upTo(upTo(amount * BigInt(FAST_FEES[pair.srcChain] ?? 0), 10000000n), 4n); // a quarter of what is known
   const maxFee = amountOf(theirs?.maxFee);
   return encode(BURN, {
     amount, destinationDomain: domain, mintRecipient: receiver,
     burnToken: pair.srcToken.address, destinationCaller: receiver,
-    maxFee: maxFee < 0n || maxFee > bound ? bound : maxFee, minFinalityThreshold: 1000,
+    maxFee: maxFee < least ? least : maxFee > most ? most : maxFee, minFinalityThreshold: 1000,
     hookData: `0x${hex(pair.dstChain, 32)}${dstToken.slice(2)}${integratorId.slice(2)}00${recipient.slice(2)}`,
   });
 }
@@ -544,7 +579,7 @@ function checkQuote(swap, quote, allowance, report) {
     unchecked.push('That a RAILGUN wallet wraps it: ' +
       'sent from a public account, this is an ordinary swap at another fee, without privacy.');
   }
-  if (unshields && (at(quote, 'details.sendCalls') === undefined || at(quote, 'details.unshield') !== undefined)) {
+  if (unshields) {
     check('sendCalls', { unshield: true, sendCalls: undefined }, 'details');
   } else {
     // The approval may be left out where the allowance is said to be enough. If it is not, the main call fails.
@@ -575,6 +610,12 @@ function checkQuote(swap, quote, allowance, report) {
   if (partner) {
     unchecked.push(`That the registry ${say('integrator.registry')} was asked, and when (integrator)` + word);
   }
+  const [here, there] = ['source', 'destination'].map((side) => at(quote, `details.checks.recipient.${side}`));
+  if ([true, false].includes(here) && there === !here) {
+    const [code, none] = here ? [srcToken, dstToken] : [dstToken, srcToken];
+    report.warnings.push(`The recipient has code on chain ${code.chainId} and none on chain ${none.chainId}: ` +
+      'if it is a smart account, make sure that it is yours on both.');
+  }
   if (sender) unchecked.push(`What ${sender} holds and allows (checks, reason): only the chain can tell.`);
   if (at(quote, 'details.simulation') ?? at(quote, 'details.simulationReason')) {
     unchecked.push('The dry run (simulation, simulationReason)' + word);
@@ -587,8 +628,8 @@ function checkQuote(swap, quote, allowance, report) {
       amount: String(amount), recipient: swap.recipient,
       recipientType: shields ? 2 : 0, integratorId: partner && swap.integratorId,
     },
-    unshield: unshields ? at(quote, 'details.unshield') : undefined,
-    contract: at(quote, 'details.contract') ? undefined : at(quote, 'details.contract'), // one that is missing
+    unshield: unshields || undefined,
+    contract: undefined, // one that is missing
     arrival: {
       amount: String(arrives), deductions,
       unshieldAmount: unshields ? (enough ? out : Symbol(`${amount} or up to 1 % more`)) : undefined,

@@ -70,6 +70,7 @@ func parseURL(text string) (connect func() redis.UniversalClient, err error) {
 		if o.TLSConfig != nil {
 			o.TLSConfig.ServerName = "" // of the first host; it is derived from each address instead
 		}
+		o.Dialer = dialer(o.TLSConfig)
 		return func() redis.UniversalClient { return redis.NewFailoverClient(o) }, nil
 	case query.Has("addr"):
 		o, err := redis.ParseClusterURL(text)
@@ -83,6 +84,7 @@ func parseURL(text string) (connect func() redis.UniversalClient, err error) {
 		if o.TLSConfig != nil {
 			o.TLSConfig.ServerName = "" // as above
 		}
+		o.Dialer = dialer(o.TLSConfig)
 		return func() redis.UniversalClient { return redis.NewClusterClient(o) }, nil
 	}
 	o, err := redis.ParseURL(text)
@@ -94,6 +96,7 @@ func parseURL(text string) (connect func() redis.UniversalClient, err error) {
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.MaintNotificationsConfig = noNotices
+	o.Dialer = dialer(o.TLSConfig)
 	return func() redis.UniversalClient { return redis.NewClient(o) }, nil
 }
 

@@ -170,7 +170,7 @@ func TestCheckOfServices(t *testing.T) {
 			http.Error(w, node.Secret, http.StatusInternalServerError)
 			return
 		}
-		fmt.Fprint(w, `[{"finalityThreshold":1000,"minimumFee":1.3}]`)
+		fmt.Fprint(w, `[{"finalityThreshold":1000,"minimumFee":5}]`)
 	}))
 	defer issuer.Close()
 	file := tempFile(t, `{"extra": 1}`)

@@ -326,6 +326,7 @@ func (c *check) expectChecks(got *Checks) *Checks {
 		Native:    got.Native,
 		Balance:   Check{Actual: got.Balance.Actual, Needed: needed},
 		CheckedAt: got.CheckedAt,
+		Recipient: got.Recipient,
 	}
 	if !c.pair.SrcToken.Native() {
 		want.Allowance = &Check{Actual: valueOf(got.Allowance).Actual, Needed: needed}

@@ -100,11 +100,11 @@ func decode(t *testing.T, body []byte) (value any) {
 }
 
 // free are the values that nobody can check. They are named in Unchecked.
-var free = regexp.MustCompile(`^\.details\.(checks\.(\w+\.actual|native\.needed|checkedAt)|simulation\.|validUntil$|validForSeconds$|reason$|` +
+var free = regexp.MustCompile(`^\.details\.(checks\.(\w+\.actual|native\.needed|checkedAt|recipient\.\w+)|simulation\.|validUntil$|validForSeconds$|reason$|` +
 	`arrival\.seconds$|arrival\.deductions\.\d\.by$|issuerFee\.(percentage|origin)$|integrator\.(registry|checkedAt)$)`)
 
 // optional are those that may be left out.
-var optional = regexp.MustCompile(`^\.details\.(validForSeconds|arrival\.seconds|checks\.checkedAt|simulation\.(event|blockNumber|calls\.\d\.(error|gasUsed|gasLimit)))$`)
+var optional = regexp.MustCompile(`^\.details\.(validForSeconds|arrival\.seconds|checks\.(checkedAt|recipient(\.\w+)?)|simulation\.(event|blockNumber|calls\.\d\.(error|gasUsed|gasLimit)))$`)
 
 // TestLyingGateway alters every value of every form of answer, digit by digit, and wants each lie to be refused.
 func TestLyingGateway(t *testing.T) {

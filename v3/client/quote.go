@@ -162,6 +162,14 @@ type Checks struct {
 	Balance   Check  `json:"balance"`
 	Allowance *Check `json:"allowance,omitempty"`
 	CheckedAt Time   `json:"checkedAt,omitempty"`
+
+	Recipient *RecipientCode `json:"recipient,omitempty"` // nil for a 0zk address
+}
+
+// RecipientCode tells whether the recipient has code on each side; nil where that is not known.
+type RecipientCode struct {
+	Source      *bool `json:"source,omitempty"`
+	Destination *bool `json:"destination,omitempty"`
 }
 
 // Check is one of them.

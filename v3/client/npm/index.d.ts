@@ -79,6 +79,12 @@ export interface Check {
   needed: Amount;
 }
 
+/** Whether the recipient has code on each side of a swap; null where that is not known. */
+export interface RecipientCode {
+  source: boolean | null;
+  destination: boolean | null;
+}
+
 /** The fees, in the smallest unit of the token that arrives. */
 export interface Fee {
   /** The network of the pool that pays out. */
@@ -161,7 +167,7 @@ export interface Details {
   /** Where and when the gateway asked for the integrator's fee. */
   integrator?: { registry: Hex; chainId: number; checkedAt: Time };
   /** With `from`. Null if the chain could not be asked: `reason` says why. */
-  checks?: { balance: Check; allowance?: Check; native?: Check; checkedAt?: Time } | null;
+  checks?: { balance: Check; allowance?: Check; native?: Check; checkedAt?: Time; recipient?: RecipientCode } | null;
   reason?: string;
   /** With `simulate` and `from`. Null if no node could: `simulationReason` says why. */
   simulation?: Simulation | null;

@@ -172,7 +172,8 @@ const DETAILS = {
   arrival: { 'seconds?': 'number', deductions: [{ by: 'text', percentage: 'percentage', amount: 'amount' }] },
   validUntil: 'time', 'validForSeconds?': 'number',
   'issuerFee?': { percentage: 'percentage', origin: 'text' }, 'integrator?': { registry: 'address', checkedAt: 'time' },
-  'checks?': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time' }, 'reason?': 'text',
+  'checks?': { balance: CHECK, 'allowance?': CHECK, 'native?': CHECK, 'checkedAt?': 'time',
+    'recipient?': { 'source?': 'boolean', 'destination?': 'boolean' } }, 'reason?': 'text',
   'simulation?': {
     blockNumber: 'number', calls: [{ gasUsed: 'number', 'gasLimit?': 'number', status: 'status', 'error?': 'text' }],
     'event?': 'boolean', native: CHECK,

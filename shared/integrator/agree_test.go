@@ -205,6 +205,9 @@ func (c *choir) ask() (string, time.Duration) {
 	got, err := c.Lookup(c.t.Context(), hub, idOf(wallet(1)))
 	took := time.Since(start)
 	if err == nil {
+		if took > 0 && !got.CheckedAt.Equal(start) {
+			c.t.Errorf("checked at %v, want when it was asked, %v", got.CheckedAt, start)
+		}
 		return fmt.Sprint(got.FeeBPS), took
 	}
 	if f := fault.From(err); f.Code != fault.IntegratorUnverified {
@@ -405,7 +408,17 @@ func TestHealthOfDisagreement(t *testing.T) {
 		if c.state() != rpc.Disagrees {
 			t.Errorf("health says %s", c.state())
 		}
-		time.Sleep(1)
+		for _, do := range []http.HandlerFunc{node.Status(502), nil} {
+			for _, v := range c.voices {
+				v.change(func(v *voice) { v.do = do })
+			}
+			_, _ = c.Lookup(t.Context(), hub, idOf(wallet(3)))
+			if do != nil && c.state() != rpc.Failing {
+				t.Errorf("health says %s while no endpoint works", c.state())
+			}
+			time.Sleep(time.Second)
+		}
+		_, _ = c.Lookup(t.Context(), hub, idOf(wallet(3)))
 		if c.state() != rpc.Working {
 			t.Errorf("health says %s long after the disagreement", c.state())
 		}

@@ -142,6 +142,13 @@ func (v *voice) answer(c node.Call) any {
 	return v.registry.answer(c)
 }
 
+// times is how often it was asked for an integrator.
+func (v *voice) times() int {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.asked
+}
+
 func (v *voice) change(f func(*voice)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -344,23 +351,23 @@ func TestHangingEndpoint(t *testing.T) {
 		honest.change(func(v *voice) { v.do = node.Hangs })
 		c.want("900", 2*time.Second)
 		for range 20 {
-			before := liar.asked
+			before := liar.times()
 			got, err := c.Lookup(t.Context(), hub, idOf(wallet(1)))
 			if left := time.Until(got.GoodUntil); err != nil || left < validity/2 || left > validity/2+useAlone {
 				t.Errorf("vouched for %v, %v; want half of the validity, and 5 seconds at most", left, err)
 			}
 			time.Sleep(useAlone)
 			c.want("900", 0)
-			if liar.asked == before {
+			if liar.times() == before {
 				t.Error("5 seconds later, it was not asked again")
 			}
 		}
 		honest.change(func(v *voice) { v.do = nil })
 		time.Sleep(30*time.Second + useAlone) // the longest rest; no quote is asked for meanwhile
-		before := honest.asked
+		before := honest.times()
 		c.want("disagree", 0)
-		if honest.asked != before+1 || c.state() != rpc.Disagrees {
-			t.Errorf("asked %d times, and health says %s", honest.asked-before, c.state())
+		if honest.times() != before+1 || c.state() != rpc.Disagrees {
+			t.Errorf("asked %d times, and health says %s", honest.times()-before, c.state())
 		}
 		liar.list(partner(1, 25))
 		c.want("25", 0)
@@ -368,10 +375,10 @@ func TestHangingEndpoint(t *testing.T) {
 			t.Errorf("health says %s after they agree", c.state())
 		}
 		time.Sleep(config.CacheTTL/2 - 1)
-		before = honest.asked
+		before = honest.times()
 		c.want("25", 0)
 		synctest.Wait()
-		if honest.asked != before {
+		if honest.times() != before {
 			t.Error("what both said is not kept for its time")
 		}
 	})
@@ -467,10 +474,10 @@ func TestOnlyPartnersAreRenewed(t *testing.T) {
 			k := cache.Key{Network: hub, Name: idOf(wallet(uint64(n)))}
 			_, _ = c.Lookup(t.Context(), hub, k.Name)
 			time.Sleep(config.CacheTTL/2 + 1)
-			before := c.voices[0].asked
+			before := c.voices[0].times()
 			_, _ = c.Lookup(t.Context(), hub, k.Name)
 			synctest.Wait()
-			if got := c.voices[0].asked - before; got != want {
+			if got := c.voices[0].times() - before; got != want {
 				t.Errorf("integrator %d: asked %d times in the background, want %d", n, got, want)
 			}
 			if got := c.cache.Last(k).Known; got != (want > 0) {

@@ -171,7 +171,7 @@ func TestCheckOfServices(t *testing.T) {
 			http.Error(w, node.Secret, http.StatusInternalServerError)
 			return
 		}
-		fmt.Fprint(w, `[{"finalityThreshold":1000,"minimumFee":1.3}]`)
+		fmt.Fprint(w, `[{"finalityThreshold":1000,"minimumFee":5}]`)
 	}))
 	defer issuer.Close()
 	file := tempFile(t, `{"extra": 1}`)
@@ -191,7 +191,7 @@ func TestCheckOfServices(t *testing.T) {
 		"REDIS_URL":      "redis://:" + node.Secret + "@127.0.0.1:1/0",
 		"USAGE_DB":       "postgres://gate:" + node.Secret + "@127.0.0.1:1/usage",
 	}, 3,
-		"ok chain 10, issuer's fee 1.3 basis points", "failed chain 137, issuer's fee status 500",
+		"ok chain 10, issuer's fee 5 basis points", "failed chain 137, issuer's fee status 500",
 		"failed Redis it does not answer within a second, refuses us, or cannot be written to",
 		"failed usage database PostgreSQL: connection refused")
 	wantNoSecret(t, out)

@@ -68,7 +68,7 @@ func registryTable(from metrics.Sources) admin.Table {
 		Head:  []string{"Chain", "State", "Endpoints", "Resting"},
 	}
 	for _, h := range from.Registries() {
-		wrong := h.State == rpc.Failing || h.State == rpc.OverQuota || h.Resting > 0
+		wrong := h.State == rpc.Failing || h.State == rpc.OverQuota || h.State == rpc.Disagrees || h.Resting > 0
 		r := row(wrong, h.Network.Name(), h.State, h.Endpoints, h.Resting)
 		r.Unset = h.State == rpc.NoEndpoint
 		t.Rows = append(t.Rows, r)

@@ -222,7 +222,7 @@ var atStart = []string{"looking an issuer fee up", "testing a chain", "testing a
 // It answers afterwards, and does again what had panicked.
 func TestEveryGoroutineSurvives(t *testing.T) {
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fees := `[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`
+		fees := `[{"finalityThreshold":1000,"minimumFee":13},{"finalityThreshold":2000,"minimumFee":0}]`
 		_, _ = io.WriteString(w, fees)
 	}))
 	defer issuer.Close()

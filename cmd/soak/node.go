@@ -206,8 +206,9 @@ type issuer struct {
 	absurd sync.Map // of uint32: domains for which it has stated an absurd fee
 }
 
-// honestBPS is the fee it tells the truth about, unlike any built-in one or that of another domain.
-func honestBPS(domain uint32) *big.Rat { return big.NewRat(275+int64(domain), 100) }
+// honestBPS is the fee it tells the truth about, unlike any built-in one or that of another domain, and above a quarter of
+// each built-in one.
+func honestBPS(domain uint32) *big.Rat { return big.NewRat(425+int64(domain), 100) }
 
 // absurdLies are the first of the lies: fees above the cap.
 const absurdLies = 2
@@ -215,6 +216,7 @@ const absurdLies = 2
 // lies are what it says otherwise. Believing one costs the user money or the gateway its health.
 var lies = []http.HandlerFunc{
 	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":5000}]`),
+	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":"1e4"}]`),
 	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":"1e400"}]`),
 	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":-1}]`),
 	testnode.Says(`[{"finalityThreshold":1000,"minimumFee":null}]`),

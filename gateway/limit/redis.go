@@ -87,9 +87,14 @@ func (r *redisCounter) allow(from id, limit int) (decision, bool) {
 	return d, true
 }
 
-// run runs the script: one round trip, or two where a server does not know it yet.
+// run runs the script: one round trip, or two where a server does not know it yet. All
+// requests to Redis come through here. A panic of the library is a failure like any other.
 func (r *redisCounter) run(ctx context.Context, key string, window time.Duration, limit int) (decision, error) {
-	said, err := take.Run(ctx, r.client, []string{key}, window.Microseconds(), limit).Int64Slice()
+	var said []int64
+	err := safego.Try(r.log, "asking Redis", func() (err error) {
+		said, err = take.Run(ctx, r.client, []string{key}, window.Microseconds(), limit).Int64Slice()
+		return err
+	})
 	if err != nil {
 		return decision{}, err
 	}

@@ -1,5 +1,5 @@
-// Package account reads an account on a chain: balances, allowance, and a simulation of
-// the transactions it would send.
+// Package account reads an account on a chain: balances, allowance, whether it is a
+// contract, and a simulation of the transactions it would send.
 //
 // Nothing is cached: an approval that is omitted because of an old reading makes the
 // swap revert. A request takes one round trip for balances, one for the simulation and
@@ -79,6 +79,16 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 		text = "The token contract on chain %s rejected the balance and allowance calls"
 	}
 	return Holding{}, fmt.Errorf(text, token.ChainID)
+}
+
+// HasCode tells whether an account is a contract. An account that borrows the code of one
+// (EIP-7702) is none.
+func (r *Reader) HasCode(ctx context.Context, network chain.ID, account common.Address) (bool, error) {
+	var code hexutil.Bytes
+	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) error {
+		return e.ReadAll(ctx, rpc.ReadAnyCode(account, &code))
+	})
+	return rpc.IsContract(code), err
 }
 
 // reasonOf is why rpc failed, empty if it did not.

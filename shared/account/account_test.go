@@ -70,6 +70,36 @@ func TestRead(t *testing.T) {
 	s.holds("without batches, one by one", 123_456_789, 0)
 }
 
+// TestHasCode of a contract, and of accounts that are none: without code, and with that of
+// another address (EIP-7702). Code that is long, or cannot be read, makes no endpoint rest.
+func TestHasCode(t *testing.T) {
+	s := newSwaps(t)
+	want := func(account common.Address, has, known bool) {
+		t.Helper()
+		got, err := s.HasCode(t.Context(), 1, account)
+		if got != has || (err == nil) != known {
+			t.Errorf("%s: got %t and %v, want %t", account, got, err, has)
+		}
+	}
+	want(usdcPool, true, true)
+	want(burner, true, true)
+	want(s.evm.Operator, false, true)
+	want(nobody, false, true)
+	want(delegated, false, true)
+	if _, err := s.HasCode(t.Context(), 8453, usdcPool); err == nil {
+		t.Error("a chain without an endpoint answers")
+	}
+	for size, known := range map[int]bool{24 << 10: true, 128 << 10: true, 2 << 20: false} {
+		s.front.Instead("eth_getCode", node.Results(`"0x`+strings.Repeat("60", size)+`"`))
+		want(usdcPool, known, known)
+	}
+	s.front.Instead("eth_getCode", node.RPCError(-32000))
+	want(usdcPool, false, false)
+	s.holds("after questions that were declined", 0, 0)
+	s.front.Instead("eth_getCode", node.Drops)
+	want(usdcPool, false, false)
+}
+
 func TestReadNative(t *testing.T) {
 	s := newSwaps(t)
 	got, err := s.Read(t.Context(), token(t, 1, chain.ETH), s.evm.Operator, spender)

@@ -204,6 +204,12 @@ func mapChecks(b *wire.Body, q *quote.Quote) {
 		if !q.Pair.SrcToken.Native() {
 			mapCheck(b, "allowance", &c.Allowance, &q.SrcAmount)
 		}
+		if d.Recipient != nil {
+			b.Open("recipient")
+			mapKnown(b, "source", d.Recipient.Source)
+			mapKnown(b, "destination", d.Recipient.Destination)
+			b.Close()
+		}
 		b.Time("checkedAt", c.CheckedAt)
 		b.Close()
 	}
@@ -214,6 +220,15 @@ func mapCheck(b *wire.Body, name string, actual, needed *uint256.Int) {
 	b.Amount("actual", actual)
 	b.Amount("needed", needed)
 	b.Close()
+}
+
+// mapKnown writes a fact, null if it is not known.
+func mapKnown(b *wire.Body, name string, is *bool) {
+	if is == nil {
+		b.Literal(name, "null")
+		return
+	}
+	b.Literal(name, strconv.FormatBool(*is))
 }
 
 func mapSimulation(b *wire.Body, d *quote.Details) {

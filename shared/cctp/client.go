@@ -1,6 +1,7 @@
 package cctp
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -97,8 +98,8 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 	}
 }
 
-// rate looks the fee of one source up, when it has a slot. fast is as for decode.
-func (c *client) rate(ctx context.Context, source uint32, fast bool) (Rate, error) {
+// rate looks the fee of one source up, when it has a slot. builtIn is as for decode.
+func (c *client) rate(ctx context.Context, source uint32, builtIn Rate) (Rate, error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return Rate{}, unanswered(err)
 	}
@@ -107,7 +108,7 @@ func (c *client) rate(ctx context.Context, source uint32, fast bool) (Rate, erro
 	if err != nil {
 		return Rate{}, err
 	}
-	return decode(body, fast)
+	return decode(body, builtIn)
 }
 
 var (
@@ -172,16 +173,24 @@ const (
 	thresholdFinal = "2000"
 )
 
+var (
+	errKeyTwice       = errors.New("a key appears twice in an object of the answer")
+	errThresholdTwice = errors.New("a threshold appears twice in the answer")
+	errNoRow          = errors.New("no row for threshold 1000 or 2000")
+	errNoFast         = errors.New("no fee for threshold 1000, though this source charges for fast transfers")
+	errTooLow         = errors.New("the fee for threshold 1000 is below a quarter of the built-in rate")
+)
+
 // decode finds the fee in an answer: a bare array with a row for each finality
 // threshold, in any order. The higher of the rows for 1000 (fast) and 2000
 // (final) counts, and one of them is enough: a source without fast transfers
 // is attested at 2000, and its messenger reverts a burn whose maxFee is below
 // the fee for that.
 //
-// With fast, the source is known to charge for fast transfers. Its row for 1000
-// must then be there and above 0: with a maxFee of 0 a burn would wait for hours
-// until it is final, or revert.
-func decode(body []byte, fast bool) (Rate, error) {
+// A source whose builtIn rate is above 0 charges for fast transfers. Its row for
+// 1000 must then be there, with at least a quarter of that rate: with a lower
+// maxFee, a burn would wait for hours until it is final, or revert.
+func decode(body []byte, builtIn Rate) (Rate, error) {
 	var rows []struct {
 		FinalityThreshold json.RawMessage `json:"finalityThreshold"`
 		MinimumFee        json.RawMessage `json:"minimumFee"`
@@ -189,10 +198,18 @@ func decode(body []byte, fast bool) (Rate, error) {
 	if err := json.Unmarshal(body, &rows); err != nil {
 		return Rate{}, errNotJSON
 	}
+	if repeatsKey(body) {
+		return Rate{}, errKeyTwice
+	}
 	text := func(number []byte) string { return strings.Trim(string(number), `"`) } // a string may hold one
-	fees := make(map[string]Rate, 2)                                                // the highest of each threshold
+	seen := make(map[string]bool)
+	fees := make(map[string]Rate, 2)
 	for _, row := range rows {
 		threshold := text(row.FinalityThreshold)
+		if threshold != "" && seen[threshold] {
+			return Rate{}, errThresholdTwice
+		}
+		seen[threshold] = true
 		if threshold != thresholdFast && threshold != thresholdFinal {
 			continue
 		}
@@ -200,15 +217,50 @@ func decode(body []byte, fast bool) (Rate, error) {
 		if err != nil {
 			return Rate{}, fmt.Errorf("the fee %w", err)
 		}
-		fees[threshold] = Rate{max(fees[threshold].nano, rate.nano)}
+		fees[threshold] = rate
 	}
+	fast := fees[thresholdFast]
 	switch {
 	case len(fees) == 0:
-		return Rate{}, errors.New("no row for threshold 1000 or 2000")
-	case fast && fees[thresholdFast].nano == 0:
-		return Rate{}, errors.New("no fee for threshold 1000, though this source charges for fast transfers")
+		return Rate{}, errNoRow
+	case builtIn.nano > 0 && fast.nano == 0:
+		return Rate{}, errNoFast
+	case fast.nano*4 < builtIn.nano:
+		return Rate{}, errTooLow
 	}
-	return Rate{max(fees[thresholdFast].nano, fees[thresholdFinal].nano)}, nil
+	return Rate{max(fast.nano, fees[thresholdFinal].nano)}, nil
+}
+
+// repeatsKey tells whether an object of a JSON text has a key twice, in any letters:
+// encoding/json does not tell keys apart by their case, and takes the last one.
+func repeatsKey(text []byte) bool {
+	var objects []map[string]bool // the keys of those that are open; nil for an array
+	key := false                  // a string that comes next is a key
+	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
+		token, err := decoder.Token()
+		if err != nil {
+			return false
+		}
+		name, isString := token.(string)
+		switch {
+		case token == json.Delim('{'):
+			objects = append(objects, make(map[string]bool))
+		case token == json.Delim('['):
+			objects = append(objects, nil)
+		case token == json.Delim('}'), token == json.Delim(']'):
+			objects = objects[:len(objects)-1]
+		case key && isString:
+			name = strings.ToLower(strings.ToUpper(name)) // as encoding/json folds keys
+			keys := objects[len(objects)-1]
+			if keys[name] {
+				return true
+			}
+			keys[name] = true
+			key = false
+			continue
+		}
+		key = len(objects) > 0 && objects[len(objects)-1] != nil
+	}
 }
 
 // Attestation is how far the issuer is with a burn.

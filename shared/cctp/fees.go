@@ -5,7 +5,7 @@
 // background. When the service fails or returns nonsense, the last good rate is used;
 // after a day, the higher of it and the built-in table. A maxFee that is too low fails
 // the burn, one that is too high costs nothing, so the higher value is the safe one. A
-// rate of 0 where the table has a fee, or above 100 basis points, is nonsense; if only 0
+// rate below a quarter of the table's, or above 100 basis points, is nonsense; if only 0
 // is left, the source is not quoted.
 package cctp
 
@@ -221,7 +221,7 @@ func (s *source) state(now time.Time) State {
 // renew looks a source up, and logs when it begins to serve from another
 // origin.
 func (f *Fees) renew(s *source) {
-	rate, err := f.client.rate(f.ctx, s.domain, s.builtIn.nano > 0)
+	rate, err := f.client.rate(f.ctx, s.domain, s.builtIn)
 	if f.ctx.Err() != nil {
 		return // closing is no failure
 	}
@@ -265,11 +265,12 @@ var (
 	// These complete a sentence, for which the caller has the subject.
 	errAbsurd    = fmt.Errorf("is above %d basis points", absurdBPS)
 	errNotNumber = errors.New("is not a decimal number such as 1.3")
+	errTiny      = errors.New("is not 0, but below a billionth of a basis point")
 	// whole is 100 %, in the unit of Rate.
 	whole = uint256.NewInt(10_000 * nanoPerBPS)
 	// decimal is a number as JSON writes it, but for a sign. What bounds its length and
 	// exponent bounds the work of reading it.
-	decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,63})(\.[0-9]{1,63})?([eE][+-]?[0-9]{1,3})?$`)
+	decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,63})(\.[0-9]{1,63})?([eE][+-]?[0-9]{1,2})?$`)
 )
 
 // FromMilliBPS is the rate of that many thousandths of a basis point, or the highest.
@@ -278,13 +279,16 @@ func FromMilliBPS(milli uint32) Rate {
 }
 
 // ParseRate reads basis points, written as JSON writes a number. Digits beyond a
-// billionth of a basis point round up. The error is errNotNumber or errAbsurd.
+// billionth of a basis point round up. The error is errNotNumber, errTiny or errAbsurd.
 func ParseRate(text string) (Rate, error) {
 	if !decimal.MatchString(text) {
 		return Rate{}, errNotNumber
 	}
 	exact, _ := new(big.Rat).SetString(text)
 	exact.Mul(exact, big.NewRat(nanoPerBPS, 1))
+	if exact.Sign() > 0 && exact.Cmp(big.NewRat(1, 1)) < 0 {
+		return Rate{}, errTiny
+	}
 	up := new(big.Int).Sub(exact.Denom(), big.NewInt(1))
 	nano := up.Div(up.Add(up, exact.Num()), exact.Denom())
 	if nano.Cmp(new(big.Int).SetUint64(highest.nano)) > 0 {

@@ -255,10 +255,10 @@ func TestFeesThatAreTooHigh(t *testing.T) {
 		}{
 			{charge("101"), "0", "13", true},
 			{fail(500), "0", "13", true},
-			{charge("2"), "2", "2", false},
-			{charge("101"), "2", "2", false},
-			{charge("0"), "0", "2", false}, // none for linea, which charges
-			{charge("101"), "0", "2", true},
+			{charge("4"), "4", "4", false},
+			{charge("101"), "4", "4", false},
+			{charge("0"), "0", "4", false}, // none for linea, which charges
+			{charge("101"), "0", "4", true},
 			{charge("100"), "100", "100", false},
 		} {
 			s.become(step.behave)
@@ -269,6 +269,35 @@ func TestFeesThatAreTooHigh(t *testing.T) {
 			if got := f.Of(polygon).TooHigh; got != step.tooHigh || f.Of(linea).TooHigh {
 				t.Errorf("step %d: too high is %v, want %v, and never for linea", i+1, got, step.tooHigh)
 			}
+		}
+	})
+}
+
+// TestFeesThatAreTooLow: an implausible fee is a failure of the service. The last good rate
+// serves, or the table; health and one line of the log say so.
+func TestFeesThatAreTooLow(t *testing.T) {
+	const reason = "the fee for threshold 1000 is below a quarter of the built-in rate"
+	synctest.Test(t, func(t *testing.T) {
+		s := startService(t, charge("0.13"))
+		f, log := s.fees(t)
+		wantRate(t, f, linea, "13")
+		wantOrigin(t, f, linea, BuiltIn, reason)
+		wantRate(t, f, polygon, "0.13") // free in the table, so that any fee is plausible
+		s.become(charge("3.25"))
+		untilLive(t, f)
+		wantRate(t, f, linea, "3.25")
+		s.become(charge("3.24"))
+		time.Sleep(10 * time.Minute)
+		wantRate(t, f, linea, "3.25")
+		wantOrigin(t, f, linea, LastGood, reason)
+		time.Sleep(24 * time.Hour)
+		wantRate(t, f, linea, "13")
+		wantOrigin(t, f, linea, BuiltIn, reason)
+		if f.Of(linea).TooHigh {
+			t.Error("a fee that is too low counts as too high")
+		}
+		if got := levels(log, linea); got != "WARN INFO WARN WARN" {
+			t.Errorf("got %q in the log:\n%s", got, log)
 		}
 	})
 }

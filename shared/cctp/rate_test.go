@@ -23,12 +23,12 @@ func bps(t testing.TB, text string) Rate {
 func TestParseRate(t *testing.T) {
 	zeros := strings.Repeat("0", 61)
 	for text, want := range map[string]string{
-		"0": "0", "0.0": "0", "0e999": "0", "1": "1", "1.3": "1.3", "1.30": "1.3", "14.000": "14", "100": "100",
+		"0": "0", "0.0": "0", "0e99": "0", "0e-99": "0", "1": "1", "1.3": "1.3", "1.30": "1.3", "14.000": "14", "100": "100",
 		"0.000000001": "0.000000001", "99.999999999": "99.999999999", "1." + zeros: "1",
 		"1.3e0": "1.3", "1e-1": "0.1", "1E+1": "10", "1e2": "100", "0.00013e4": "1.3", "130000e-5": "1.3",
 		// Up, never down.
 		"1.3E-09": "0.000000002", "1.0000000001": "1.000000001", "1.3000000000000000444": "1.300000001",
-		"0." + zeros + "1": "0.000000001", "1e-999": "0.000000001", "99.9999999999": "100",
+		"1e-9": "0.000000001", "1.0e-9": "0.000000001", "99.9999999999": "100",
 	} {
 		if got, err := ParseRate(text); err != nil || got.String() != want {
 			t.Errorf("%s: got %s and %v, want %s", text, got, err, want)
@@ -36,9 +36,10 @@ func TestParseRate(t *testing.T) {
 	}
 	for says, texts := range map[string]string{
 		"is not a decimal number such as 1.3": "  x + - . .5 5. +1 01 00 1,3 1.3.0 1.3bps 0x10 1_0 NaN Infinity null " +
-			"true 1e 1e+ 1e1.5 e1 1e-+1 1e1000 1e-1000 1e0001 ١ -x --1 1\u00a0 -1 -0.5 -0 -1e400 1.000" + zeros + " " +
+			"true 1e 1e+ 1e1.5 e1 1e-+1 1e100 1e-100 1e999 1e-999 0e999 1e001 1e1000 1e-1000 ١ -x --1 1\u00a0 -1 -0.5 -0 -1e400 1.000" + zeros + " " +
 			strings.Repeat("9", 65) + " " + strings.Repeat("9", 1<<20),
-		"is above 100 basis points": "100.1 101 1e3 100.00000000000000000001 1e999 " + strings.Repeat("9", 64),
+		"is above 100 basis points":                        "100.1 101 1e3 100.00000000000000000001 1e99 " + strings.Repeat("9", 64),
+		"is not 0, but below a billionth of a basis point": "9.9e-10 0.0000000009999 1e-99 0." + zeros + "1",
 	} {
 		for text := range strings.SplitSeq(texts, " ") {
 			got, err := ParseRate(text)

@@ -2,10 +2,10 @@
 // and which fee it takes.
 //
 // A fee is what the registry of that chain returned within the configured time, or the
-// lookup fails: a fee is never guessed. With several endpoints, two must agree, or two
-// of three. Results are cached, failures are not; concurrent lookups share one call, and
-// partners in use are refreshed in the background. Invented IDs have a cache and a lane
-// of their own, so they neither evict nor delay a partner.
+// lookup fails: a fee is never guessed. With several endpoints, two must agree; see decide.
+// Results are cached, failures are not; concurrent lookups share one call, and partners in
+// use are refreshed in the background. Invented IDs have a cache and a lane of their own,
+// so they neither evict nor delay a partner.
 package integrator
 
 import (
@@ -16,6 +16,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -27,7 +28,6 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
@@ -109,9 +109,18 @@ type Registry struct {
 	ttl        time.Duration // how long an answer is used
 	timeout    time.Duration // how long a look-up waits for an answer
 	cache      *cache.Cache[registration]
+	probes     probes
 	Options
 
 	differLog rate.Sometimes
+	mu        sync.Mutex
+	disputes  map[chain.ID]dispute // the last one of each chain, unless it was resolved
+}
+
+// dispute is an integrator about whom the endpoints of a chain disagreed, and when.
+type dispute struct {
+	about cache.Key
+	at    time.Time
 }
 
 // Options of a Registry.
@@ -131,7 +140,8 @@ type Hooks struct {
 	Failure func(network chain.ID, reason rpc.Reason)
 	// How long the chain was asked, including the wait for a turn, also if it failed.
 	Latency func(network chain.ID, d time.Duration)
-	// Two endpoints told different things, whether a third decided or not.
+	// Two endpoints told different things, whether a third decided or not. It may be
+	// called after the look-up, when the last endpoint has answered.
 	Differ func(network chain.ID)
 }
 
@@ -149,6 +159,8 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 		cache:      cache.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log),
 		Options:    opts,
 		differLog:  rate.Sometimes{Interval: 10 * time.Minute},
+		probes:     probes{down: make(map[probed]bool)},
+		disputes:   make(map[chain.ID]dispute),
 	}, nil
 }
 
@@ -163,7 +175,8 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	if cached, ok := r.cache.Get(k); ok {
 		r.Hooks.Hit(network)
 		reg := cached.Value
-		if r.Now().Sub(reg.CheckedAt) >= r.ttl/2 && reg.accepted() {
+		halfUsed := r.Now().Sub(reg.CheckedAt) >= cached.Until.Sub(r.Now())
+		if halfUsed && reg.accepted() {
 			r.cache.Renew(k, func() (cache.Entry[registration], error) { return r.fetch(context.Background(), k) })
 		}
 		return reg.result(network)
@@ -199,29 +212,31 @@ func (r *Registry) fetch(ctx context.Context, k cache.Key) (entry cache.Entry[re
 		lane = rpc.Partners
 	}
 	start := r.Now()
-	reg, f := r.agreed(ctx, k, lane)
+	v := r.settle(ctx, k, lane)
 	r.Hooks.Latency(k.Network, r.Now().Sub(start))
-	if f != nil {
-		r.Hooks.Failure(k.Network, f.Reason)
-		return entry, f
+	r.note(k, v)
+	if v.failure != nil {
+		r.Hooks.Failure(k.Network, v.failure.Reason)
+		return entry, v.failure
 	}
-	return cache.Entry[registration]{Value: reg, Until: reg.CheckedAt.Add(r.ttl), Known: reg.accepted()}, nil
+	use := r.ttl
+	if v.alone {
+		use = min(use, useAlone)
+	}
+	reg := v.registration
+	reg.GoodUntil = reg.CheckedAt.Add(use + r.Validity/2)
+	return cache.Entry[registration]{Value: reg, Until: reg.CheckedAt.Add(use), Known: reg.accepted()}, nil
 }
 
-// reading is what one endpoint says, or why it says nothing.
-type reading struct {
-	registration
-	endpoint int // its place in the configuration
-	failure  *rpc.Failure
-}
+const (
+	// useAlone is how long the answer of one endpoint is used if another should have
+	// confirmed it.
+	useAlone = 5 * time.Second
 
-func (w reading) String() string {
-	return fmt.Sprintf("endpoint %d: %d basis points, active %t", w.endpoint, w.FeeBPS, w.active)
-}
-
-// secondWait is how long the second of two endpoints is waited for once the first
-// has answered.
-const secondWait = 300 * time.Millisecond
+	// disputeFor is how long health tells of a disagreement about an integrator who is not
+	// asked for again.
+	disputeFor = 5 * time.Minute
+)
 
 var (
 	errUnconfigured = &rpc.Failure{
@@ -234,115 +249,48 @@ var (
 	}
 )
 
-// agreed is what two endpoints say, or what one says if no other answers. It asks two at
-// once, and one more for each that fails or says something else. If none answers, the
-// failure counts that may be gone first.
-func (r *Registry) agreed(ctx context.Context, k cache.Key, lane rpc.Lane) (registration, *rpc.Failure) {
-	all := r.chains.Endpoints(k.Network)
-	answers := make(chan reading, all)
-	asked := 0
-	askNext := func() {
-		if asked == all {
-			return
-		}
-		asked++
-		w := reading{endpoint: asked, failure: errPanicked}
-		safego.Go(r.Log, "asking a registry", func() {
-			defer func() { answers <- w }()
-			w.registration, w.failure = r.read(ctx, k, lane, w.endpoint)
-		})
+// note remembers whether the endpoints disagree, for health.
+func (r *Registry) note(k cache.Key, v verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case v.failure == errDisagree:
+		r.disputes[k.Network] = dispute{k, r.Now()}
+	case v.failure == nil && r.disputes[k.Network].about == k:
+		delete(r.disputes, k.Network)
 	}
-	askNext()
-	askNext()
-	var said []reading // each something else
-	var failure *rpc.Failure
-	var late <-chan time.Time
-	for answered := 0; answered < asked; answered++ {
-		select {
-		case w := <-answers:
-			switch {
-			case w.failure != nil:
-				if failure == nil || w.failure.RetryAfter < failure.RetryAfter {
-					failure = w.failure
-				}
-				askNext()
-				continue
-			case slices.ContainsFunc(said, w.same):
-				if len(said) > 1 {
-					r.differ(k, append(said, w))
-				}
-				return w.registration, nil
-			}
-			said = append(said, w)
-			if len(said) == 1 {
-				late = time.After(secondWait)
-				continue
-			}
-			late = nil
-			askNext()
-		case <-late:
-			// The question goes on in the background: an endpoint that hangs is skipped
-			// afterwards, and not waited for again.
-			return said[0].registration, nil
-		}
-	}
-	switch len(said) {
-	case 0:
-		return registration{}, failure
-	case 1:
-		return said[0].registration, nil
-	}
-	r.differ(k, said)
-	return registration{}, errDisagree
 }
 
-// differ tells that endpoints tell different things.
-func (r *Registry) differ(k cache.Key, said []reading) {
+// disputed reports whether the endpoints of a chain disagree.
+func (r *Registry) disputed(network chain.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	last, ok := r.disputes[network]
+	return ok && r.Now().Sub(last.at) < disputeFor
+}
+
+// differ tells that endpoints say different things.
+func (r *Registry) differ(k cache.Key, readings []reading) {
 	r.Hooks.Differ(k.Network)
 	r.differLog.Do(func() {
+		slices.SortFunc(readings, func(a, b reading) int { return a.endpoint - b.endpoint })
 		r.Log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
-			"chain", k.Network, "integrator", ID(k.Name).String(), "said", fmt.Sprint(said))
+			"chain", k.Network, "integrator", ID(k.Name).String(), "said", fmt.Sprint(readings))
 	})
-}
-
-// read reads a registration from one endpoint.
-func (r *Registry) read(
-	ctx context.Context, k cache.Key, lane rpc.Lane, endpoint int,
-) (reg registration, failure *rpc.Failure) {
-	err := r.chains.AskOne(ctx, k.Network, endpoint, lane, func(ctx context.Context, e *rpc.Endpoint) error {
-		askedAt := r.Now()
-		var output hexutil.Bytes
-		var latest rpc.Block
-		registry := r.deployment.Registry(k.Network).Address
-		reads := []rpc.Read{rpc.ReadContract(registry, getIntegrator(k.Name), &output)}
-		if r.chains.Endpoints(k.Network) > 1 {
-			reads = append(reads, rpc.ReadLatest(&latest))
-		}
-		if err := e.ReadAll(ctx, reads...); err != nil {
-			return err
-		}
-		if len(reads) > 1 && latest.TooOld(k.Network, askedAt) { // what it says may have changed since
-			return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is of %v", latest.At())}
-		}
-		var f *rpc.Failure
-		if reg, f = decode(k.Name, output); f != nil {
-			return f
-		}
-		reg.CheckedAt = askedAt
-		reg.GoodUntil = askedAt.Add(r.ttl + r.Validity/2)
-		return nil
-	})
-	errors.As(err, &failure)
-	return reg, failure
 }
 
 // Health reports on every chain with a registry, by ID, without calling it. What
 // other uses of its endpoints met with does not count.
 func (r *Registry) Health() (report []rpc.Health) {
 	for _, id := range chain.PoolChains {
-		if r.deployment.Registry(id) != (chain.Address{}) {
-			report = append(report, r.chains.Health(id, rpc.Partners, rpc.Unverified))
+		if r.deployment.Registry(id) == (chain.Address{}) {
+			continue
 		}
+		h := r.chains.Health(id, rpc.Partners, rpc.Unverified)
+		if h.State == rpc.Working && r.disputed(id) {
+			h.State = rpc.Disagrees
+		}
+		report = append(report, h)
 	}
 	return report
 }
@@ -395,11 +343,6 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 	}
 }
 
-// same tells whether another endpoint says the same.
-func (reg registration) same(other reading) bool {
-	return reg.active == other.active && reg.Wallet == other.Wallet && reg.FeeBPS == other.FeeBPS
-}
-
 // accepted tells whether quotes are made for the integrator.
 func (reg registration) accepted() bool { return reg.active && reg.FeeBPS <= MaxFeeBPS }
 
@@ -432,7 +375,7 @@ func getIntegrator(id ID) []byte { return append(selector[:], id[:]...) }
 func decode(id ID, output []byte) (registration, *rpc.Failure) {
 	const word = 32
 	undecodable := func(text string) (registration, *rpc.Failure) {
-		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: text}
+		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: text, RetryAfter: time.Minute}
 	}
 	if len(output) == 0 {
 		return undecodable("no contract at the registry's address")
@@ -452,7 +395,7 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 		return registration{}, nil
 	case idOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
 		text := fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)
-		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text}
+		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text, RetryAfter: time.Minute}
 	}
 	partner := Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: binary.BigEndian.Uint16(feeWord[word-2:])}
 	return registration{partner, activeWord[word-1] == 1}, nil

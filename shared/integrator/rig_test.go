@@ -49,6 +49,7 @@ type registry struct {
 	listed map[common.Address]contracts.Integrator
 	age    time.Duration // of its latest block
 	now    func() time.Time
+	output string // of the contract, instead of what is listed; or "reverts"
 }
 
 func newRegistry(t testing.TB, network chain.ID, now func() time.Time) *registry {
@@ -86,6 +87,13 @@ func (n *registry) answer(c node.Call) any {
 		question, err := method.Inputs.Unpack(message.Data[4:])
 		if err != nil || [4]byte(message.Data) != [4]byte(method.ID) || message.To != deployment.Registry(n.network).Address {
 			return node.Error{Code: 3, Message: "execution reverted"}
+		}
+		switch n.output {
+		case "reverts":
+			return node.Error{Code: 3, Message: "execution reverted"}
+		case "":
+		default:
+			return n.output
 		}
 		id := question[0].([32]byte)
 		i := n.listed[common.BytesToAddress(id[:])]

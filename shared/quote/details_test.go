@@ -4,9 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/big"
 	"os"
+	"reflect"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,11 +39,24 @@ type wallet struct {
 	asked      int
 	tried      []account.Call
 	known      *account.Holding // what it had read before
+	mu         sync.Mutex
+	looked     []string // whether there is code
 }
 
 func (w *wallet) Simulate(_ context.Context, _ chain.ID, _ common.Address, known *account.Holding, calls []account.Call) (*account.Simulation, error) {
 	w.tried, w.known = calls, known
 	return &w.simulation, w.err
+}
+
+// HasCode answers for a contract on Ethereum alone. BNB Chain has no endpoint.
+func (w *wallet) HasCode(_ context.Context, network chain.ID, account common.Address) (bool, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.looked = append(w.looked, fmt.Sprintf("%s %d", account.Hex()[:6], network))
+	if network == 56 {
+		return false, errors.New("no endpoint")
+	}
+	return network == 1, nil
 }
 
 func (w *wallet) Read(context.Context, *chain.Token, common.Address, common.Address) (account.Holding, error) {
@@ -96,6 +112,54 @@ func TestDetailsOfEveryPair(t *testing.T) {
 	}
 	if w.asked != 0 {
 		t.Errorf("an account was read %d times for requests that name none", w.asked)
+	}
+}
+
+// TestRecipientCode: with the account, and only then, both sides are asked about a recipient
+// that is an EVM address: the underlying network of a virtual ID, and the chain on which a
+// swap ends.
+func TestRecipientCode(t *testing.T) {
+	yes, no := new(true), new(false)
+	for _, tt := range []struct {
+		src, dst chain.ID
+		from     bool
+		fails    bool
+		want     *quote.RecipientCode
+	}{
+		{1, 369, true, false, &quote.RecipientCode{Source: yes, Destination: no}},
+		{369, 1, true, false, &quote.RecipientCode{Source: no, Destination: yes}},
+		{369, 56, true, false, &quote.RecipientCode{Source: no}},
+		{56, 369, true, true, &quote.RecipientCode{Destination: no}}, // the account cannot be read
+		{10, 369, true, false, &quote.RecipientCode{Source: no, Destination: no}},
+		{369, 10, true, false, &quote.RecipientCode{Source: no, Destination: no}}, // by a forwarding burn on 8453
+		{1, chain.PrivacyEthereum, true, false, nil},
+		{chain.PrivacyEthereum, 1, true, false, nil}, // nothing is checked
+		{1, 369, false, false, nil},
+	} {
+		w := &wallet{}
+		if tt.fails {
+			w.err = errors.New("not now")
+		}
+		parts := quote.Parts{Deployment: chain.Reference(), IssuerFees: &fees{}, Accounts: w, TTL: time.Minute}
+		req := detailed(t, findPair(t, tt.src, "USDC", tt.dst, "USDC"))
+		if tt.from {
+			req.From = &alice
+		}
+		d := mustQuote(t, quote.NewEngine(parts), req).Details
+		if !reflect.DeepEqual(d.Recipient, tt.want) {
+			t.Errorf("%d to %d, from %t: got %+v, want %+v", tt.src, tt.dst, tt.from, d.Recipient, tt.want)
+		}
+		var looked []string
+		if tt.want != nil {
+			for _, network := range []chain.ID{tt.src.Network(), tt.dst.Network()} {
+				looked = append(looked, fmt.Sprintf("%s %d", req.Recipient.EVM.Hex()[:6], network))
+			}
+		}
+		slices.Sort(w.looked)
+		slices.Sort(looked)
+		if !slices.Equal(w.looked, looked) {
+			t.Errorf("%d to %d, from %t: asked for the code of %v, want %v", tt.src, tt.dst, tt.from, w.looked, looked)
+		}
 	}
 }
 

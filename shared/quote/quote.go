@@ -19,6 +19,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
@@ -110,6 +111,7 @@ type Integrators interface {
 // The text of an error is for the client to read.
 type Accounts interface {
 	Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (account.Holding, error)
+	HasCode(ctx context.Context, network chain.ID, account common.Address) (bool, error)
 	Simulate(
 		ctx context.Context, network chain.ID, from common.Address, holding *account.Holding, calls []account.Call,
 	) (*account.Simulation, error)
@@ -287,6 +289,7 @@ type Details struct {
 	Registry     chain.Address    // that the integrator was found in, zero for none
 	Checks       *account.Holding // what the sender has; nil if the request does not say who sends, or with Unchecked
 	Unchecked    string           // why there are no checks, in a sentence for the caller
+	Recipient    *RecipientCode   // with Checks; nil for a 0zk address
 	Simulation   *Simulation      // nil if the request does not ask for one, or with Unsimulated
 	Unsimulated  string           // why there is no simulation, in a sentence for the caller
 }
@@ -304,6 +307,12 @@ type Arrival struct {
 type IssuerFee struct {
 	cctp.State
 	MaxFee uint256.Int // as the calldata says
+}
+
+// RecipientCode tells on which side of a swap the recipient is a contract; nil where no
+// endpoint answers. One that exists on the source alone cannot use what arrives.
+type RecipientCode struct {
+	Source, Destination *bool
 }
 
 // Simulation is what the transactions would do now.
@@ -341,18 +350,46 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		return nil
 	}
 	if req.From != nil {
-		holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, *req.From, q.To.Address)
-		if err == nil {
-			d.Checks = &holding
-		} else {
-			d.Unchecked = err.Error() // the quote is good without
-		}
+		e.check(ctx, req, q)
 	}
 	d.Transactions = transactions(q, d.Checks)
 	if req.Simulate {
 		d.Simulation, d.Unsimulated = e.simulate(ctx, q, *req.From)
 	}
 	return nil
+}
+
+// check reads the sender's account and, at the same time, on which sides the recipient is a
+// contract. The quote is good without.
+func (e *Engine) check(ctx context.Context, req *Request, q *Quote) {
+	const what = "reading the code of a recipient"
+	d := q.Details
+	var codes safego.Group
+	if req.Recipient.Private == nil {
+		d.Recipient = new(RecipientCode)
+		codes.Go(nil, what, func() {
+			d.Recipient.Source = e.hasCode(ctx, q.Pair.Src.Network(), req.Recipient.EVM)
+		})
+		codes.Go(nil, what, func() {
+			d.Recipient.Destination = e.hasCode(ctx, q.Pair.Dst.Network(), req.Recipient.EVM)
+		})
+	}
+	holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, *req.From, q.To.Address)
+	if err == nil {
+		d.Checks = &holding
+	} else {
+		d.Unchecked = err.Error()
+	}
+	codes.Wait()
+}
+
+// hasCode is nil if no endpoint answers.
+func (e *Engine) hasCode(ctx context.Context, network chain.ID, account common.Address) *bool {
+	has, err := e.Accounts.HasCode(ctx, network, account)
+	if err != nil {
+		return nil
+	}
+	return &has
 }
 
 // arrival works out what is left once RAILGUN has taken its part.

@@ -51,9 +51,10 @@ type network struct {
 }
 
 type Options struct {
-	Log    *slog.Logger     // for endpoints that fail and recover; nil logs nothing
-	Now    func() time.Time // nil for time.Now
-	Limits map[Lane]Limits  // instead of the default ones of a lane
+	Log       *slog.Logger      // for endpoints that fail and recover; nil logs nothing
+	Now       func() time.Time  // nil for time.Now
+	Limits    map[Lane]Limits   // instead of the default ones of a lane
+	Transport http.RoundTripper // nil for the network
 }
 
 // New prepares to use the endpoints. It does not call them yet.
@@ -65,7 +66,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits, http: newHTTPClient(), log: opts.Log}
+	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits, http: newHTTPClient(opts.Transport), log: opts.Log}
 	for lane, l := range opts.Limits {
 		c.limits[lane] = l
 	}
@@ -107,13 +108,19 @@ func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use Use) 
 
 // AskOne is Ask with one endpoint: the one at that place in the configuration, from 1 on.
 // In the lane of checks, it is always asked which chain it serves, and a failure is not
-// logged and makes no lane skip it, unless it is about a quota.
+// logged and makes no lane skip it, unless it is about a quota. In other lanes, a Timeout
+// means that the endpoint had all of its time: if the queue took a part, that is Busy.
 func (c *Client) AskOne(ctx context.Context, network chain.ID, place int, lane Lane, use Use) error {
 	endpoints := c.networks[network].endpoints
 	if place < 1 || place > len(endpoints) {
 		return errUnconfigured
 	}
-	return c.ask(ctx, network, lane, endpoints[place-1:place], use)
+	err := c.ask(ctx, network, lane, endpoints[place-1:place], use)
+	f, failed := errors.AsType[*Failure](err)
+	if failed && f.Reason == Timeout && lane != Checks && endpoints[place-1].resting(lane) == 0 {
+		return &Failure{Reason: Busy, Text: "too little time was left after the queue", RetryAfter: shortRetry}
+	}
+	return err
 }
 
 // ErrMore is what a Use returns that has its answer and wants another one of the next
@@ -233,20 +240,29 @@ var repeatable = http.Header{"X-Idempotency-Key": {}}
 
 // newHTTPClient makes a client that reads at most so much of a response and
 // follows no redirects. The context of each request bounds its time.
-func newHTTPClient() *http.Client {
-	return &http.Client{
-		Transport: boundedTransport{&http.Transport{
+func newHTTPClient(transport http.RoundTripper) *http.Client {
+	if transport == nil {
+		transport = &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			ForceAttemptHTTP2:      true,
 			MaxIdleConnsPerHost:    256, // more than all lanes have calls
 			IdleConnTimeout:        90 * time.Second,
 			MaxResponseHeaderBytes: maxAnswer,
-		}},
+		}
+	}
+	return &http.Client{
+		Transport:     boundedTransport{transport},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-type boundedTransport struct{ *http.Transport }
+type boundedTransport struct{ http.RoundTripper }
+
+func (b boundedTransport) CloseIdleConnections() {
+	if t, ok := b.RoundTripper.(*http.Transport); ok {
+		t.CloseIdleConnections()
+	}
+}
 
 // overQuota is the error for a response with status 429.
 type overQuota struct{ retryAfter time.Duration } // 0 if the response does not say
@@ -256,7 +272,7 @@ func (*overQuota) Error() string { return "over the provider's quota" }
 // RoundTrip gives 429 as an error, because the RPC library shows its callers no
 // header of a response.
 func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.Transport.RoundTrip(r)
+	response, err := b.RoundTripper.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}

@@ -179,6 +179,7 @@ const (
 	NoEndpoint State = "unconfigured" // none is configured
 	Unused     State = "unused"       // no call was made yet
 	Working    State = "working"      // the last call of an endpoint was answered
+	Disagrees  State = "disagrees"    // they answer, and contradict each other; see integrator.Registry
 	OverQuota  State = "limited"      // none works, and a provider says we are over its quota
 	Failing    State = "failing"      // none works
 )

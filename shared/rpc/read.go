@@ -201,6 +201,12 @@ func ReadCode(account common.Address, code *hexutil.Bytes) Read {
 	return read("eth_getCode", code, account, "latest")
 }
 
+// ReadAnyCode is ReadCode of whatever account a caller names: the code may be long, and to
+// refuse it is no failure of the endpoint.
+func ReadAnyCode(account common.Address, code *hexutil.Bytes) Read {
+	return track("eth_getCode", code, account, "latest")
+}
+
 // IsContract tells whether code is that of a contract. An account that borrows the code
 // of one (EIP-7702) is none: its owner can change that at any time.
 func IsContract(code []byte) bool {

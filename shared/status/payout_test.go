@@ -285,13 +285,37 @@ func TestOnward(t *testing.T) {
 			t.Errorf("a delivery with another %s: got %+v", name, p)
 		}
 	}
-	s = paidSwap(t, onward, 1)
-	s.start()
-	greedy := s.burn().attested(issuerNonce)
-	greedy.Message[148+4+6*32-1] = maxFee + 1
-	s.issuer.answers[s.paid] = []cctp.Message{greedy}
-	s.nodes[optimism][0].receipts = nil // it does not show the delivery, with its own fee
-	s.wantReason(Settling, false, oddFee)
+}
+
+// TestFeeOnward: the issuer's fee is at most what the burn allows, and leaves something.
+func TestFeeOnward(t *testing.T) {
+	for _, tt := range []struct {
+		maxFee, fee byte // of 99
+		odd         bool
+	}{
+		{maxFee, maxFee, false},
+		{maxFee, maxFee + 1, true},
+		{100, 98, false},
+		{100, 99, true},
+		{100, 100, true},
+	} {
+		r := onward
+		r.maxFee = tt.maxFee
+		s := paidSwap(t, r, 1)
+		s.start()
+		message := s.burn().attested(issuerNonce)
+		message.Message[148+4+6*32-1] = tt.fee
+		s.issuer.answers[s.paid] = []cctp.Message{message}
+		s.nodes[optimism][0].receipts = nil // it does not show the delivery, with its own fee
+		if tt.odd {
+			s.wantReason(Settling, false, oddFee)
+			continue
+		}
+		paid := s.want(Settled, true).Swaps[0].Settlement
+		if got := byte(paid.Amount.Uint64()); got != 99-tt.fee {
+			t.Errorf("a fee of %d: got %d, want %d", tt.fee, got, 99-tt.fee)
+		}
+	}
 }
 
 // TestMintWithoutOldState wants a nonce to be seen twice, long enough apart, where nodes

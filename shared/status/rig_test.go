@@ -2,6 +2,7 @@ package status
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -291,9 +292,11 @@ type burn struct {
 	depositor common.Address
 	recipient []byte
 	amount    int64
+	maxFee    byte
 	hook      []byte
 }
 
+// The usual fees of a burn.
 const maxFee, feeExecuted = 3, 2
 
 func (b burn) event() object {
@@ -301,7 +304,7 @@ func (b burn) event() object {
 	topics := []common.Hash{common.BytesToHash(usdc[:]), common.BytesToHash(b.depositor[:]), {31: 1}}
 	return event(contracts.TokenMessengerABI, "DepositForBurn", cctpOf(b.from).Messenger.Address, topics,
 		big.NewInt(b.amount), [32]byte(common.BytesToHash(b.recipient)), cctpOf(b.to).Domain,
-		[32]byte{}, [32]byte{}, big.NewInt(maxFee), b.hook)
+		[32]byte{}, [32]byte{}, big.NewInt(int64(b.maxFee)), b.hook)
 }
 
 // attested is the burn as the issuer attests it.
@@ -314,7 +317,7 @@ func (b burn) attested(nonce common.Hash) cctp.Message {
 	message = append(message, make([]byte, 148-len(message))...)
 	message = binary.BigEndian.AppendUint32(message, 1)
 	for _, word := range [][]byte{
-		usdc[:], b.recipient, big.NewInt(b.amount).Bytes(), b.depositor[:], {maxFee}, {feeExecuted}, nil,
+		usdc[:], b.recipient, big.NewInt(b.amount).Bytes(), b.depositor[:], {b.maxFee}, {feeExecuted}, nil,
 	} {
 		message = append(message, common.LeftPadBytes(word, 32)...)
 	}
@@ -344,6 +347,7 @@ type route struct {
 	in, out         string   // symbols
 	to              []byte
 	kind            uint8
+	maxFee          byte // of the burn that forwards the money, if not the usual one
 }
 
 var (
@@ -478,11 +482,15 @@ func (s *script) id(nonce byte) common.Hash {
 func (s *script) burn() burn {
 	if s.isOnward() {
 		id := s.id(0)
-		return burn{from: s.payer, to: s.dst, depositor: s.payPool(), recipient: s.to, amount: 99, hook: id[:]}
+		return burn{
+			from: s.payer, to: s.dst, depositor: s.payPool(), recipient: s.to, amount: 99,
+			maxFee: cmp.Or(s.maxFee, maxFee), hook: id[:],
+		}
 	}
 	receiver := chain.Reference().Settlement.Receiver.Address
 	return burn{
-		from: s.src, to: base, depositor: recipient, recipient: receiver[:], amount: 100, hook: s.hook(s.to, s.kind),
+		from: s.src, to: base, depositor: recipient, recipient: receiver[:], amount: 100,
+		maxFee: maxFee, hook: s.hook(s.to, s.kind),
 	}
 }
 

@@ -92,6 +92,15 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 	return h, nil
 }
 
+// HasCode answers on Ethereum and PulseChain, for a recipient that is a contract on
+// Ethereum alone.
+func (accounts) HasCode(_ context.Context, network chain.ID, _ common.Address) (bool, error) {
+	if network == 1 || network == chain.Hub {
+		return network == 1, nil
+	}
+	return false, errors.New(noEndpoint(uint64(network)))
+}
+
 // Simulate answers as a node would. The sender that has allowed little has no coins for
 // gas, and fails for a reason with quotes in it. Of a token, it can only estimate the gas.
 func (accounts) Simulate(

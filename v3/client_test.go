@@ -72,8 +72,8 @@ func checkPackedFiles(t *testing.T, folder string) {
 		}
 	}
 	if want := []string{
-		"README.md", "amount.d.ts", "amount.js", "index.d.ts", "index.js", "package.json", "send.d.ts", "send.js",
-		"verify.d.ts", "verify.js", "wait.js",
+		"README.md", "amount.d.ts", "amount.js", "index.d.ts", "index.js", "package.json", "payments.js", "send.d.ts",
+		"send.js", "verify.d.ts", "verify.js", "wait.js",
 	}; !slices.Equal(got, want) {
 		t.Errorf("npm packs %v, want %v", got, want)
 	}

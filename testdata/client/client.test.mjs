@@ -428,8 +428,10 @@ test('what the account has is summed up', async () => {
   assert.equal(await sufficient((d) => { d.checks.balance.actual = '1'; d.simulation = simulation; }), false);
   assert.equal(await dryRun({ native: { actual: '4', needed: '5' } }), false);
   assert.equal(await dryRun({ calls: [{ gasUsed: 1, status: 'FAILED' }] }), false);
-  assert.equal(await dryRun({ calls: [{ ...success, status: 'UNPROVEN' }], event: undefined }), false);
-  assert.equal(await dryRun({ event: undefined }), false); // an earlier gateway could not see the event
+  assert.equal(await dryRun({ native: { actual: '0', needed: '0' } }), false);
+  assert.equal(await sufficient((d) => { d.checks.native = { actual: '0', needed: '0' }; }), false); // nothing for gas
+  assert.equal(await dryRun({ calls: [{ ...success, status: 'UNPROVEN' }], event: undefined }), undefined);
+  assert.equal(await dryRun({ event: undefined }), undefined);
   assert.equal(await dryRun({ event: false }), false);
   assert.equal((await set().quote(request)).sufficient, undefined);
 });

@@ -389,8 +389,8 @@ export interface Checked {
   unchecked: string[];
   /**
    * Whether `from` has the tokens and coins that the calls need, as the gateway read it: true if a dry run (`simulate`)
-   * says that all calls would succeed and be paid for, false if some tokens or coins are lacking or the dry run has not
-   * seen the swap, undefined if that is not known.
+   * says that all calls would succeed and be paid for, false if some tokens or coins are lacking, or the dry run has
+   * failed, undefined if that is not known. An account without coins cannot pay for gas.
    */
   sufficient: boolean | undefined;
   /** When the quote ends, in milliseconds, by this machine's clock. */

@@ -1,4 +1,5 @@
 // Asks a gateway for quotes, checks every answer, and follows what was sent. See README.md; index.d.ts has the types.
+import { clients } from './payments.js';
 import { checkForm, decode, verify } from './verify.js';
 import { pause, reasonOf, until } from './wait.js';
 
@@ -36,13 +37,17 @@ function expiryOf({ validForSeconds, validUntil }, headers, asked) {
   return Math.min(Date.parse(validUntil) + (Math.abs(skew) > 5000 ? skew : 0), latest);
 }
 
-// Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too,
-// and where the dry run has seen the swap.
+// Whether the account has what the calls need, as the gateway read it. An account without coins cannot pay for gas.
+// Enough is only said where gas was counted too, and where the dry run has seen the swap.
 function sufficiencyOf({ checks, simulation }) {
-  const known = [checks?.balance, checks?.native, simulation?.native].filter(Boolean);
+  const coins = [checks?.native, simulation?.native].filter(Boolean);
+  const known = checks ? [checks.balance, ...coins] : coins;
   if (known.some(({ actual, needed }) => BigInt(actual) < BigInt(needed))) return false;
+  if (coins.some(({ actual }) => BigInt(actual) === 0n)) return false;
   if (!checks || !simulation) return undefined;
-  return simulation.event === true && simulation.calls.every(({ status }) => status === 'SUCCESS');
+  const { event, calls } = simulation;
+  if (event === false || calls.some(({ status }) => status === 'FAILED')) return false;
+  return event === true && calls.every(({ status }) => status === 'SUCCESS') ? true : undefined;
 }
 
 const queryOf = (values) => Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
@@ -318,9 +323,11 @@ export function createClient(options) {
     }
     const sufficient = sufficiencyOf(body.details);
     const common = { request, quote: body, checked, unchecked, expiresAt: expiresAt(), sufficient };
-    return wrap.length
+    const result = wrap.length
       ? { ...common, unshield: true, calls: [], wrap }
       : { ...common, unshield: false, calls, sendCalls };
+    clients.set(result, client);
+    return result;
   }
 
   async function quote({ simulate, signal, ...asked }) {
@@ -441,5 +448,6 @@ export function createClient(options) {
   }
   const follow = (asked, onStatus) => (onStatus ? tellEach(statuses(asked), onStatus) : statuses(asked));
 
-  return { pairs, quote, recheck, status, follow };
+  const client = { pairs, quote, recheck, status, follow };
+  return client;
 }

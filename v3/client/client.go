@@ -155,6 +155,7 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 		return nil, a.note(unverified(refusedQuote, errors.New("details: missing although requested")))
 	}
 	checked.Expires = checked.Quote.expires(asked, a.header)
+	checked.origin = c
 	return checked, nil
 }
 

@@ -51,6 +51,15 @@ type Checked struct {
 	MaxFee    *big.Int  // what the issuer may take of a burn, which the service pays; nil for none
 	Expires   time.Time // when the quote ends, by this machine's clock; Verify leaves it zero
 	Unchecked []string  // what nobody can check, in sentences: show them
+
+	// Sufficient tells whether Request.From has the tokens and coins that the calls need, as the gateway read it: true
+	// if a simulation says that all would succeed and be paid for, false if some are lacking or it has failed, nil if
+	// that is not known.
+	Sufficient *bool
+
+	OwnNote bool // Main has a note of WithNote
+
+	origin *Client // whose Quote gave it
 }
 
 // Known is what a quote is held against, beside the request.
@@ -91,6 +100,7 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 		return nil, unverified(refusedQuote, c.problems...)
 	}
 	c.nameUnchecked()
+	c.result.Sufficient = c.answer.Details.sufficient()
 	return c.result, nil
 }
 
@@ -233,6 +243,7 @@ func (q *Checked) WithNote(note []byte) (*Checked, error) {
 		return nil, &Error{Code: InvalidRequest, Message: text}
 	}
 	other := *q
+	other.OwnNote = true
 	other.Main.Data = append(q.Main.Data[:noteAt:noteAt], note...)
 	for _, calls := range []*[]Call{&other.Calls, &other.Wrap} {
 		*calls = slices.Clone(*calls)

@@ -123,7 +123,8 @@ func testInNode(t *testing.T, folder, node string) {
 	const tests = "Promise.all(['client', 'send', 'amount'].map((name) => import(`./${name}.test.mjs`)))"
 	cmd := exec.CommandContext(t.Context(), node, "--no-warnings", "--input-type=module", "--eval", tests)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "GOLDENS="+testdata+"/v3", "AMOUNTS="+testdata+"/client/amounts.json")
+	cmd.Env = append(os.Environ(), "GOLDENS="+testdata+"/v3", "AMOUNTS="+testdata+"/client/amounts.json",
+		"SUFFICIENT="+testdata+"/client/sufficient.json")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "fail 0") {
 		t.Errorf("%v\n%s", err, out)

@@ -530,6 +530,8 @@ type revert struct{}
 func (revert) Error() string  { return "execution reverted" }
 func (revert) ErrorCode() int { return 3 }
 
+var badGateway = rpc.HTTPError{StatusCode: 502, Status: "502 Bad Gateway"}
+
 // TestReset: an allowance is reset if the node says that the approval reverts, and not if the node fails.
 func TestReset(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -540,7 +542,7 @@ func TestReset(t *testing.T) {
 		"reverts":                 {revert{}, "", "mint reset reset approval swap"},
 		"reverts, without a code": {nodeSays("VM Exception: revert"), "", "mint reset reset approval swap"},
 		"does not":                {nil, "", "mint reset approval swap"},
-		"bad gateway":             {rpc.HTTPError{StatusCode: 502, Status: "502 Bad Gateway"}, send.NodeUnavailable, "mint reset"},
+		"bad gateway":             {badGateway, send.NodeUnavailable, "mint reset"},
 		"connection lost":         {errLost, send.NodeUnavailable, "mint reset"},
 		"another error":           {nodeSays("header not found"), send.WouldFail, "mint reset"},
 		"words of something else": {errors.New("execution reverted"), send.NodeUnavailable, "mint reset"},
@@ -644,6 +646,7 @@ func TestExpired(t *testing.T) {
 // TestRefuses: nothing is sent.
 func TestRefuses(t *testing.T) {
 	no := false
+	past := time.Now().Add(-time.Second)
 	for name, test := range map[string]struct {
 		alter func(*node, *send.Sender)
 		code  string
@@ -651,7 +654,7 @@ func TestRefuses(t *testing.T) {
 	}{
 		"another chain":   {func(n *node, _ *send.Sender) { n.swap.ChainID = 10 }, send.WrongChain, ""},
 		"another account": {func(n *node, _ *send.Sender) { n.swap.Steps = make([]send.Step, 1) }, send.WrongAccount, ""},
-		"expired":         {func(n *node, _ *send.Sender) { n.swap.Expires = time.Now().Add(-time.Second) }, send.Expired, ""},
+		"expired":         {func(n *node, _ *send.Sender) { n.swap.Expires = past }, send.Expired, ""},
 		"no backend":      {func(_ *node, s *send.Sender) { s.Backend = nil }, send.InvalidRequest, "Sender.Backend"},
 		"nil client": {
 			func(_ *node, s *send.Sender) { s.Backend = (*ethclient.Client)(nil) }, send.InvalidRequest, "Sender.Backend",
@@ -670,7 +673,9 @@ func TestRefuses(t *testing.T) {
 			s.Save = func(*send.Swap) error { return errors.New("disk full") }
 		}, send.NotSaved, ""},
 		"another signature": {func(_ *node, s *send.Sender) { s.Account = forger{s.Account} }, send.NotSigned, ""},
-		"from JSON":         {func(n *node, _ *send.Sender) { n.swap.Quote = copyOf(t, n.swap).Quote }, send.InvalidRequest, "Sender.Client"},
+		"from JSON": {
+			func(n *node, _ *send.Sender) { n.swap = copyOf(t, n.swap) }, send.InvalidRequest, "Sender.Client",
+		},
 		"without a quote": {func(n *node, s *send.Sender) {
 			n.swap.Quote = nil
 			s.Listing = listing

@@ -130,6 +130,9 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			given := len(n.given)
+			if strings.Contains(name, "waited for") && given != 2 { // the node has it
+				t.Errorf("%d transactions were given to the node, want 2", given)
+			}
 			second, err := resumed.Send(t.Context(), w)
 			if err != nil || second.TxHash != first.TxHash || len(n.given) != given {
 				t.Errorf("a swap that was sent: got %+v and %v", second, err)

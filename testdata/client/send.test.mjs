@@ -76,6 +76,10 @@ const after = (ms) => { // AbortSignal.timeout does not keep Node running
   return stop.signal;
 };
 const fast = { interval: 5 };
+const leave = () => { // once nobody knows whether it was sent
+  const stop = new AbortController();
+  return { ...fast, signal: stop.signal, onStep: ({ step }) => { if (step === 'unclear') stop.abort(); } };
+};
 const fails = async (promise, code, sent) => {
   const error = await promise.then(() => assert.fail('it was sent'), (e) => e);
   assert.ok(error instanceof SendError && error instanceof Error, String(error.stack));
@@ -171,7 +175,10 @@ test('without something to check it against, a copy is not sent', async () => {
   const wallet = newWallet(() => ({}));
   await send(wallet, (await quoteOf()).checked, { ...fast, onStep: keep(steps) });
   const past = JSON.parse(steps.find((step) => step.includes('"swap"')));
-  assert.equal((await send(wallet, copyOf((await quoteOf()).checked), { ...fast, resume: past, signal: after(40) }).catch((e) => e)).code, 'UNCLEAR');
+  const later = await quoteOf();
+  const watch = (options) => send(wallet, copyOf(later.checked), { ...leave(), ...options });
+  await fails(watch({ resume: past }), 'UNCLEAR', 'UNKNOWN');
+  await fails(watch({ client: later.client }), 'UNCLEAR', 'UNKNOWN'); // it is known now, without the step too
   assert.equal(swaps(wallet), 1);
   const approval = JSON.parse(steps.find((step) => step.includes('"confirm"')));
   await assert.rejects(send(wallet, copyOf((await quoteOf()).checked), { ...fast, resume: approval }), isUsage);
@@ -258,8 +265,8 @@ test('after the expiry nothing is signed, and what may be out is only watched', 
   // A swap that the wallet was asked for in time.
   inTime();
   const wallet = newWallet((w, { refuse, mine }) => ({ eth_sendTransaction: ([tx]) => { if (!isSwap(tx)) return mine(tx); expire(); return refuse(-32603); } }));
-  await fails(send(wallet, checked, { ...fast, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
-  await fails(send(wallet, copyOf(checked), { ...fast, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
+  await fails(send(wallet, checked, leave()), 'UNCLEAR', 'UNKNOWN');
+  await fails(send(wallet, copyOf(checked), leave()), 'UNCLEAR', 'UNKNOWN');
   assert.equal(swaps(wallet), 1);
 });
 
@@ -603,10 +610,10 @@ test('a payment is known by what it is, and not by its object', async (t) => {
   const refused = send(wallet, checked, fast);
   await wallet.answer({ code: 4001 });
   await fails(refused, 'REFUSED', 'APPROVAL');
-  const unclear = send(wallet, copyOf(checked), { ...fast, client, signal: after(60) });
+  const unclear = send(wallet, copyOf(checked), { ...leave(), client });
   await wallet.answer({ code: -32603 });
   await fails(unclear, 'UNCLEAR', 'UNKNOWN');
-  await fails(send(wallet, copyOf(checked), { ...fast, client, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
+  await fails(send(wallet, copyOf(checked), { ...leave(), client }), 'UNCLEAR', 'UNKNOWN');
   const away = newWallet((_, { refuse }) => ({ eth_requestAccounts: () => refuse(4001) }));
   await fails(send(away, copyOf(checked), fast), 'REFUSED', 'UNKNOWN'); // which account it is, nobody knows
   assert.equal(swaps(wallet), 2);

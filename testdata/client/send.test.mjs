@@ -76,6 +76,10 @@ const after = (ms) => { // AbortSignal.timeout does not keep Node running
   return stop.signal;
 };
 const fast = { interval: 5 };
+const soon = async (is) => { // a test that fails ends
+  for (let n = 0; !is() && n < 100_000; n++) await new Promise(setImmediate);
+  assert.ok(is(), 'it never came to that');
+};
 const leave = () => { // once nobody knows whether it was sent
   const stop = new AbortController();
   return { ...fast, signal: stop.signal, onStep: ({ step }) => { if (step === 'unclear') stop.abort(); } };
@@ -582,7 +586,7 @@ test('a payment is known by what it is, and not by its object', async (t) => {
       eth_requestAccounts: () => accounts, eth_accounts: () => accounts,
       eth_sendTransaction: ([tx]) => (isSwap(tx) ? new Promise((resolve, reject) => { answer = (error) => (error ? reject(error) : resolve(mine(tx))); }) : mine(tx)),
     }));
-    wallet.answer = async (error) => { while (!answer) await new Promise(setImmediate); answer(error); answer = undefined; };
+    wallet.answer = async (error) => { await soon(() => answer); answer(error); answer = undefined; };
     wallet.accounts = accounts;
     return wallet;
   };
@@ -596,7 +600,7 @@ test('a payment is known by what it is, and not by its object', async (t) => {
     const again = await copy(checked, client);
     const first = send(wallet, checked, fast);
     if (!again.request.from) await fails(send(wallet, again, fast), 'RUNNING', 'UNKNOWN'); // before the wallet has told its account
-    while (!swaps(wallet)) await new Promise(setImmediate);
+    await soon(() => swaps(wallet));
     await fails(send(wallet, again, fast), 'RUNNING', 'UNKNOWN');
     await wallet.answer();
     const got = await first;

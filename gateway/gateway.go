@@ -60,7 +60,7 @@ type Gateway struct {
 	Parts
 	current     *web.Module
 	legacyHosts map[string]bool
-	routes      map[mountPoint]mounted
+	endpoints   map[string]*endpoint // by path
 }
 
 func New(cfg Config, parts Parts) *Gateway {
@@ -88,17 +88,6 @@ const legacy = "legacy"
 // revisionHeader names a revision: API-Revision, in canonical form.
 const revisionHeader = "Api-Revision"
 
-// revision is the revision that a request names, by header or by its host.
-func (g *Gateway) revision(r *http.Request) string {
-	if named := r.Header.Get(revisionHeader); named != "" {
-		return strings.ToLower(named)
-	}
-	if len(g.legacyHosts) > 0 && g.legacyHosts[hostName(r.Host)] {
-		return legacy
-	}
-	return ""
-}
-
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -109,9 +98,10 @@ func hostName(host string) string {
 // module is the version that a request is for, and whether the path belongs to
 // it. For other paths it is the current version.
 func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
-	revision := g.revision(r)
-	if route := g.routes[mountPoint{r.URL.Path, revision}]; revision != "" && route.module != nil {
-		return route.module, true
+	if at := g.endpoints[r.URL.Path]; at != nil && at.shared {
+		if route, _ := g.route(at, r); route.module != nil {
+			return route.module, true
+		}
 	}
 	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
 	for i := range g.Modules {

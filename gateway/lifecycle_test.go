@@ -143,6 +143,10 @@ func TestRetiredVersions(t *testing.T) {
 		}
 		if f.Revision != "" {
 			gone(ask(gw, f.Successor+goodQuote, "API-Revision", f.Revision))
+			unknown := ask(gw, f.Successor+goodQuote, "API-Revision", "a slip of "+f.Revision)
+			if unknown.Code != http.StatusBadRequest || unknown.Fault.Param != "API-Revision" {
+				t.Errorf("%s: got %d %s for an unknown revision", f.Name, unknown.Code, unknown.Body)
+			}
 		}
 		if f.Revision == "legacy" {
 			gone(ask(gw, "http://legacy.example"+f.Successor+goodQuote))

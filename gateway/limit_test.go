@@ -39,7 +39,7 @@ func TestOneLimitForAllVersions(t *testing.T) {
 	for _, m := range modules() {
 		for _, route := range m.Routes {
 			switch {
-			case route.Quotes && route.Revision == "":
+			case route.Quotes && (route.Revisions == nil || route.Revisions[0] == ""):
 				quoting = append(quoting, route.Path)
 			case !route.Quotes && !route.ReadsNodes:
 				others = append(others, route.Path)
@@ -252,8 +252,8 @@ func TestUnknownKeys(t *testing.T) {
 			contract := golden.ReadContract(t, gw, m.Name)
 			for _, route := range m.Routes {
 				var headers []string
-				if route.Revision != "" {
-					headers = append(headers, "API-Revision", route.Revision)
+				if route.Revisions != nil {
+					headers = append(headers, "API-Revision", route.Revisions[0])
 				}
 				r := newRequest(http.MethodGet, route.Path, append(headers, "API-Key", unknown)...)
 				w := send(gw, r)

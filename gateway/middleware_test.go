@@ -26,7 +26,7 @@ func broken() web.Module {
 	return web.Module{
 		Name: "broken", Prefixes: []string{"/broken/"}, MapFault: wire.MapFault,
 		Routes: []web.Route{
-			{Path: "/v3/swap/quote", Revision: "broken"},
+			{Path: "/v3/swap/quote", Revisions: []string{"broken"}},
 			{Path: "/broken/panic", Handle: func(http.ResponseWriter, *http.Request) error { panic("secret of the stack") }},
 			{Path: "/broken/foreign", Handle: func(http.ResponseWriter, *http.Request) error { return errors.New("dial tcp: secret") }},
 			{Path: "/broken/late", Handle: func(w http.ResponseWriter, _ *http.Request) error {

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -18,9 +19,12 @@ import (
 	"github.com/quotegate/quotegate/shared/web"
 )
 
-// mountPoint is where a route is mounted. A route without a revision also answers those
-// who name a revision that the path does not have.
-type mountPoint struct{ path, revision string }
+// endpoint is what answers at one path. It is shared if several versions do, of which one
+// may have been deleted from the code: then the format of an answer depends on the revision.
+type endpoint struct {
+	routes map[string]mounted // by the revision that a request names, in lower case
+	shared bool
+}
 
 // mounted is a route of a version, or one that belongs to none.
 type mounted struct {
@@ -31,14 +35,13 @@ type mounted struct {
 // mount adds the routes of all modules. All paths are exact, and all are for GET and
 // HEAD.
 func (g *Gateway) mount(router chi.Router) {
-	g.routes = map[mountPoint]mounted{
-		{"/versions", ""}:      {handle: g.answer(g.versions)},
-		{"/versions/mine", ""}: {handle: g.answer(g.ownUsage)},
-	}
+	g.endpoints = map[string]*endpoint{}
+	g.add("/versions", nil, mounted{handle: g.answer(g.versions)})
+	g.add("/versions/mine", nil, mounted{handle: g.answer(g.ownUsage)})
 	for i := range g.Modules {
 		m := &g.Modules[i]
 		for _, route := range m.Routes {
-			g.routes[mountPoint{route.Path, route.Revision}] = mounted{m, g.serve(m, route)}
+			g.add(route.Path, route.Revisions, mounted{m, g.serve(m, route)})
 		}
 	}
 	for _, retired := range g.RetiredVersions {
@@ -47,24 +50,69 @@ func (g *Gateway) mount(router chi.Router) {
 			router.Handle(prefix+"*", gone)
 		}
 		if retired.Revision != "" {
-			g.routes[mountPoint{retired.Successor, retired.Revision}] = mounted{handle: gone}
+			g.add(retired.Successor, []string{retired.Revision}, mounted{handle: gone})
 		}
 	}
-	for at := range g.routes {
-		router.Get(at.path, g.byRevision)
-		router.Head(at.path, g.byRevision)
+	for path := range g.endpoints {
+		router.Get(path, g.byRevision)
+		router.Head(path, g.byRevision)
 	}
 	router.NotFound(g.notFound)
 	router.MethodNotAllowed(g.methodNotAllowed)
 }
 
+// add mounts a route for the revisions of these names, or for all requests without any.
+func (g *Gateway) add(path string, revisions []string, route mounted) {
+	at, shared := g.endpoints[path]
+	if !shared {
+		at = &endpoint{routes: map[string]mounted{}}
+		g.endpoints[path] = at
+	}
+	at.shared = shared
+	if revisions == nil {
+		revisions = []string{""}
+	}
+	for _, name := range revisions {
+		at.routes[name] = route
+	}
+}
+
 // byRevision hands a request to the revision that it names.
 func (g *Gateway) byRevision(w http.ResponseWriter, r *http.Request) {
-	route, found := g.routes[mountPoint{r.URL.Path, g.revision(r)}]
-	if !found {
-		route = g.routes[mountPoint{r.URL.Path, ""}]
+	route, wrong := g.route(g.endpoints[r.URL.Path], r)
+	if wrong != nil {
+		g.refuse(w, r, wrong)
+		return
 	}
 	route.handle(w, r)
+}
+
+// route is the route of an endpoint for a request: of the revision in the header
+// API-Revision, else of the one that the host stands for. At a path that versions share, a
+// slip in the header would change the format of the answer, so what is wrong with it is
+// returned, with the route as if there were no header.
+func (g *Gateway) route(at *endpoint, r *http.Request) (mounted, *fault.Error) {
+	route := at.routes[""]
+	if !at.shared {
+		return route, nil
+	}
+	if old, found := at.routes[legacy]; found && len(g.legacyHosts) > 0 && g.legacyHosts[hostName(r.Host)] {
+		route = old
+	}
+	given := r.Header[revisionHeader]
+	switch {
+	case len(given) > 1:
+		return route, fault.New(fault.InvalidParameter,
+			"The header API-Revision is given %d times; send it once", len(given)).On("API-Revision")
+	case len(given) == 0 || given[0] == "":
+		return route, nil
+	}
+	named, found := at.routes[strings.ToLower(given[0])]
+	if !found {
+		return route, fault.New(fault.InvalidParameter,
+			"Unknown API-Revision. Use a revision that the contract file lists, or omit the header").On("API-Revision")
+	}
+	return named, nil
 }
 
 func (g *Gateway) notFound(w http.ResponseWriter, r *http.Request) {

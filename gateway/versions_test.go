@@ -219,6 +219,91 @@ func TestVersionsKeepTheContract(t *testing.T) {
 	}
 }
 
+// TestParameters holds contract file, decoder and warning of each version to the same list:
+// a parameter in the file is read, since it may not be given twice, and is not named in the
+// warning. Any other is named, and not read.
+func TestParameters(t *testing.T) {
+	gw := mount(t, setup{})
+	queryOf := map[string][]string{} // the parameters of each version
+	var all []string
+	for _, m := range modules() {
+		operation := golden.ReadContract(t, gw, m.Name).Doc.Paths.Find(quotePath(m)).Get
+		for _, p := range operation.Parameters {
+			if p.Value.In == "query" {
+				queryOf[m.Name] = append(queryOf[m.Name], p.Value.Name)
+			}
+		}
+		all = append(all, queryOf[m.Name]...)
+	}
+	all = append(all, "slippage", "IntegratorId")
+	for _, m := range modules() {
+		for _, name := range all {
+			w := ask(gw, quotePath(m)+goodQuote+"&"+name+"=a&"+name+"=b")
+			warning := w.Header().Get("Request-Warning")
+			if !slices.Contains(queryOf[m.Name], name) {
+				if want := "Unknown parameters were ignored: " + name; w.Code != http.StatusOK || warning != want {
+					t.Errorf("%s: got %d and the warning %q, want %q", m.Name, w.Code, warning, want)
+				}
+				continue
+			}
+			if w.Code != http.StatusBadRequest || w.Fault.Param != name || warning != "" {
+				t.Errorf("%s: %s twice: got %d %s and the warning %q", m.Name, name, w.Code, w.Body, warning)
+			}
+		}
+	}
+}
+
+// TestRevisions: on the path that v3 and the earlier v3 share, a name that is none of theirs
+// is refused, in the format that the host has without one. Elsewhere the header means nothing.
+func TestRevisions(t *testing.T) {
+	const shared, old = "/v3/swap/quote", "/v3legacy/swap/quote"
+	const host, oldHost = "http://gateway.example", "http://legacy.example"
+	seen := &events{}
+	config := gateway.Config{LegacyHosts: []string{"legacy.example"}}
+	gw := mount(t, setup{Config: config, observers: []event.Observer{seen}})
+	for _, tt := range []struct {
+		host, path string
+		revisions  []string
+		version    string
+		refused    bool
+	}{
+		{host, shared, nil, "v3", false},
+		{host, shared, []string{""}, "v3", false},
+		{host, shared, []string{"v3"}, "v3", false},
+		{host, shared, []string{"Current"}, "v3", false},
+		{host, shared, []string{"LEGACY"}, "v3legacy", false},
+		{host, shared, []string{"lagacy"}, "v3", true},
+		{host, shared, []string{"v3legacy"}, "v3", true},
+		{host, shared, []string{"legacy, legacy"}, "v3", true},
+		{host, shared, []string{"legacy", "legacy"}, "v3", true},
+		{host, shared, []string{"", "legacy"}, "v3", true},
+		{oldHost, shared, nil, "v3legacy", false},
+		{oldHost, shared, []string{""}, "v3legacy", false},
+		{oldHost, shared, []string{"v3"}, "v3", false},
+		{oldHost, shared, []string{"legacy"}, "v3legacy", false},
+		{oldHost, shared, []string{"2019"}, "v3legacy", true},
+		{oldHost, shared, []string{"v3", "v3"}, "v3legacy", true},
+		{host, old, []string{"2019"}, "v3legacy", false},
+		{host, old, []string{"v3", "v3"}, "v3legacy", false},
+		{host, "/v1/quote", []string{"legacy"}, "v1", false},
+	} {
+		r := newRequest(http.MethodGet, tt.host+tt.path+goodQuote)
+		r.Header["Api-Revision"] = tt.revisions
+		w := send(gw, r)
+		what := fmt.Sprintf("%s%s with %q", tt.host, tt.path, tt.revisions)
+		if got := seen.last().Version; got != tt.version {
+			t.Errorf("%s: got %s, want %s", what, got, tt.version)
+		}
+		switch {
+		case !tt.refused && w.Code != http.StatusOK:
+			t.Errorf("%s: got %d %s", what, w.Code, w.Body)
+		case tt.refused && (w.Code != http.StatusBadRequest || w.Fault.Code != string(fault.InvalidParameter) ||
+			w.Fault.Param != "API-Revision"):
+			t.Errorf("%s: got %d %s, want it refused", what, w.Code, w.Body)
+		}
+	}
+}
+
 // TestPartialDeployments asks every version of a deployment that lacks pools for every pair: what is served is quoted,
 // and everything else is unsupported, in quotes and listings alike.
 func TestPartialDeployments(t *testing.T) {

@@ -30,7 +30,10 @@ func Module(service api.Service) web.Module {
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: slices.Concat(
-			[]web.Route{{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle}, api.Contract("v3", contract)},
+			[]web.Route{
+				{Path: "/v3/swap/quote", Revisions: []string{"", "v3", "current"}, Quotes: true, Handle: quotes.Handle},
+				api.Contract("v3", contract),
+			},
 			service.Routes("v3"),
 			clientRoutes(),
 		),

@@ -23,7 +23,7 @@ func Module(service api.Service) web.Module {
 		Prefixes: []string{"/v3legacy/"},
 		Routes: []web.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
-			{Path: "/v3/swap/quote", Revision: "legacy", Quotes: true, Handle: quotes.Handle},
+			{Path: "/v3/swap/quote", Revisions: []string{"legacy"}, Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3legacy/app/routers", Handle: service.Routers()},
 			api.Contract("v3legacy", contract),
 		},

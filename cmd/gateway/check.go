@@ -78,6 +78,9 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	if err != nil {
 		return results, notices
 	}
+	if cfg.warning != "" {
+		notices = append(notices, cfg.warning)
+	}
 	made := &service{log: quiet}
 	c, err := made.newCore(ctx, cfg, nil)
 	detail := ""

@@ -128,7 +128,8 @@ func TestCheckOfChains(t *testing.T) {
 		"name a second one, of another provider"
 	polygon := router(t, 137, "USDC").Hex()
 	out := check(t, environment{"DEPLOYMENT_FILE": "reference", "RPC_URLS_10": good.SecretURL()}, 0,
-		"ok configuration", `ok deployment "reference"`, "ok chain 10, endpoint 1"+alone,
+		"ok configuration", `ok deployment "reference"; no quote may be signed: `+localOnly+
+			"; set DEPLOYMENT_FILE to a file with your contracts, or run the devnet", "ok chain 10, endpoint 1"+alone,
 		"ok chain 10, messenger "+router(t, 10, "USDC").Hex(),
 		"not tested chain 137, messenger "+polygon+" no endpoint for chain 137",
 		"not tested retirement plan LIFECYCLE_FILE is not set", "not tested known clients CLIENTS_FILE is not set",
@@ -210,6 +211,7 @@ func TestServiceChecksItself(t *testing.T) {
 	defer issuer.Close()
 	base, admin, _ := start(t, environment{
 		"RPC_URLS_8453": bad.SecretURL(), "RPC_URLS_10": good.SecretURL(), "ISSUER_FEE_URL": issuer.URL, "RATE_LIMIT": "0",
+		"DEPLOYMENT_FILE": deploymentNamed(t, "mine"),
 	})
 	missing := router(t, 8453, "USDC").Hex()
 	problem := `"problems":["Chain 8453, router of USDC ` + missing + `: there is no contract at this address"]`

@@ -49,12 +49,21 @@ type config struct {
 	Quote       quote.Config
 
 	settings []variable // all of it, to be shown to an operator
+	warning  string     // about the environment; empty if there is none
 }
+
+// errNoDeployment is the error of a DEPLOYMENT_FILE that is set and empty, as a missing variable of a compose file
+// leaves it: a default in its place would not be what the operator means.
+var errNoDeployment = errors.New("DEPLOYMENT_FILE: is set and empty; name the file with your contracts, " +
+	"or unset it to try the reference deployment, whose quotes must not be signed")
 
 // readConfig reports every problem at once: names with a slip, values that cannot be
 // parsed, and values that are not allowed.
 func readConfig(ctx context.Context, env environment) (*config, error) {
-	problems := env.misspelled()
+	problems, warning := env.misspelled()
+	if file, isSet := env["DEPLOYMENT_FILE"]; isSet && file == "" {
+		problems = append(problems, errNoDeployment)
+	}
 	set := make(map[string]string) // without those that cannot be read
 	for _, s := range settings(env) {
 		switch {
@@ -65,7 +74,7 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 		}
 	}
 	lookup := envconfig.MapLookuper(set)
-	cfg := &config{RPC: rpc.ReadConfig(lookup.Lookup)}
+	cfg := &config{RPC: rpc.ReadConfig(lookup.Lookup), warning: warning}
 	if err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: cfg, Lookuper: lookup}); err != nil {
 		return nil, err // a default of ours is at fault: the rest can be read
 	}
@@ -96,24 +105,19 @@ func (c *config) validate() error {
 	return errors.Join(problems...)
 }
 
-// deployment reads the operator's file. The name of the reference deployment
-// chooses it knowingly, as the devnet does. An empty one may be a mistake, which
-// would send money to contracts that do not exist on a public chain.
+// deployment reads the operator's file. Without one, it is the reference deployment.
 func (c *config) deployment() (*chain.Deployment, error) {
-	reference := chain.Reference()
-	switch c.DeploymentFile {
-	case reference.Name:
-		return reference, nil
-	case "":
-		reference.Warnings = append(reference.Warnings, "this service quotes the reference deployment, "+
-			"whose contracts exist on the local devnet only; set DEPLOYMENT_FILE")
-		return reference, nil
+	d := chain.Reference()
+	if c.DeploymentFile != "" && c.DeploymentFile != d.Name {
+		var err error
+		if d, err = chain.ReadDeployment(c.DeploymentFile); err != nil {
+			return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
+		}
 	}
-	d, err := chain.ReadDeployment(c.DeploymentFile)
-	if err != nil {
-		return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
-	}
-	if d.Name != reference.Name && c.IssuerFees.FeeURL == "" {
+	if reason := d.Unsignable(); reason != "" {
+		d.Warnings = append(d.Warnings, "no quote may be signed: "+reason+
+			"; set DEPLOYMENT_FILE to a file with your contracts, or run the devnet")
+	} else if c.IssuerFees.FeeURL == "" {
 		d.Warnings = append(d.Warnings, "the maxFee of every burn comes from the built-in table, "+
 			"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL")
 	}

@@ -222,6 +222,16 @@ func tempFile(t *testing.T, text string) string {
 	return path
 }
 
+// localOnly is why no quote of the reference deployment may be signed.
+const localOnly = "the contracts of the reference deployment exist only on local test chains"
+
+// deploymentNamed is a file with the reference deployment under a name.
+func deploymentNamed(t *testing.T, name string) string {
+	t.Helper()
+	text := strings.Replace(string(chain.ReferenceFile()), `"name": "reference"`, `"name": "`+name+`"`, 1)
+	return tempFile(t, text)
+}
+
 func readText(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

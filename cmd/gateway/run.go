@@ -42,6 +42,9 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	cfg.settings = settings(env)
 	log := newLogs(cfg, stderr)
 	defer log.queue.Close(logTimeout) // last, after everything that logs
+	if cfg.warning != "" {
+		log.Warn("environment: " + cfg.warning)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s, err := newService(ctx, cfg, log)

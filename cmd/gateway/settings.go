@@ -15,7 +15,6 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/setting"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // variable is one setting of the service, in the environment.
@@ -164,9 +163,15 @@ func newEnvironment(variables []string) environment {
 	return env
 }
 
-// misspelled reports every variable whose name is one typo away from a setting. The
-// setting would otherwise silently keep its default.
-func (e environment) misspelled() (problems []error) {
+// ourPrefixes begin the names of settings that no other program is likely to share.
+var ourPrefixes = []string{
+	rpc.VariablePrefix, "USAGE_", "LIFECYCLE_", "DEPLOYMENT_", "INTEGRATOR_", "TRUSTED_", "ISSUER_", "REDIS_",
+}
+
+// misspelled finds the variables that may be meant as a setting, which would otherwise
+// silently keep its default. The names that are meant for this program and wrong are
+// problems. Those that may be another program's are listed in the warning.
+func (e environment) misspelled() (problems []error, warning string) {
 	var known []string
 	for _, s := range settings(nil) {
 		known = append(known, s.name)
@@ -174,42 +179,71 @@ func (e environment) misspelled() (problems []error) {
 			known = append(known, s.name+fileSuffix)
 		}
 	}
+	var ignored []string
 	for _, name := range slices.Sorted(maps.Keys(e)) {
-		wrong := func(hint string) {
-			problems = append(problems, fmt.Errorf("%s: is not a setting; %s If it is another program's, "+
-				"unset it for this one", asWord(name), hint))
+		if slices.Contains(known, name) {
+			continue
 		}
-		meant := name
-		if i := slices.IndexFunc(known, func(setting string) bool { return isTypo(name, setting) }); i >= 0 {
-			meant = known[i]
-		}
+		const advice = "If it is another program's, unset it for this one"
+		shown := asWord(name)
+		begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }
+		isOurs := slices.ContainsFunc(ourPrefixes, begins)
+		near := slices.IndexFunc(known, func(setting string) bool { return oneEdit(name, setting) })
+		like := resembled(name, known)
 		switch {
-		case slices.Contains(known, name):
-		case strings.HasPrefix(meant, rpc.VariablePrefix): // maybe of another chain
-			wrong("endpoints are in " + rpc.VariablePrefix + "<chain>, and `gateway config` lists the chains.")
-		case meant != name:
-			wrong("did you mean " + meant + "?")
+		case begins(rpc.VariablePrefix):
+			problems = append(problems, fmt.Errorf("%s: is not a setting; endpoints are in %s<chain>, "+
+				"and `gateway config` lists the chains. %s", shown, rpc.VariablePrefix, advice))
+		case isOurs && near >= 0:
+			problems = append(problems,
+				fmt.Errorf("%s: is not a setting; did you mean %s? %s", shown, known[near], advice))
+		case like != "":
+			ignored = append(ignored, fmt.Sprintf("%s (did you mean %s?)", shown, like))
+		case isOurs:
+			ignored = append(ignored, shown)
 		}
 	}
-	return problems
-}
-
-// isTypo reports whether a name is a setting but for one letter that is missing, added
-// or replaced, or for the order of the letters.
-func isTypo(name, setting string) bool {
-	a := lettersOf(name)
-	b := lettersOf(setting)
-	if len(a) > len(b)+1 { // a long name takes no time
-		return false
+	if ignored != nil {
+		warning = "variables that are not settings are ignored: " + strings.Join(ignored, ", ")
 	}
-	return wire.EditDistance(a, b) < 2 || sorted(a) == sorted(b)
+	return problems, warning
 }
 
-// lettersOf is a name without what does not count: letter case and underscores.
+// resembled is the setting that a name equals, or else one that it is one edit away from,
+// if letter case and underscores do not count. It is empty without one.
+func resembled(name string, known []string) (near string) {
+	letters := lettersOf(name)
+	for _, setting := range known {
+		switch other := lettersOf(setting); {
+		case letters == other:
+			return setting
+		case near == "" && oneEdit(letters, other):
+			near = setting
+		}
+	}
+	return near
+}
+
 func lettersOf(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-func sorted(text string) string {
-	letters := []byte(text)
-	slices.Sort(letters)
-	return string(letters)
+// oneEdit reports whether two texts differ in one letter that is missing, added or
+// replaced, or in two neighbours that are swapped.
+func oneEdit(a, b string) bool {
+	for a != "" && b != "" && a[0] == b[0] {
+		a = a[1:]
+		b = b[1:]
+	}
+	for a != "" && b != "" && a[len(a)-1] == b[len(b)-1] {
+		a = a[:len(a)-1]
+		b = b[:len(b)-1]
+	}
+	switch {
+	case len(a)+len(b) == 1:
+		return true
+	case len(a) == 1 && len(b) == 1:
+		return true
+	case len(a) == 2 && len(b) == 2:
+		return a[0] == b[1] && a[1] == b[0]
+	}
+	return false
 }

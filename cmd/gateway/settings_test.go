@@ -13,7 +13,6 @@ import (
 
 	"github.com/sethvargo/go-envconfig"
 
-	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
@@ -132,7 +131,7 @@ func TestEveryMistakeIsReported(t *testing.T) {
 		"DRAIN_DELAY": "3", "QUOTE_TTL": "one minute", "RATE_LIMIT": "many", "LOG_CLIENT_ADDRESS": "maybe",
 		"MAX_CONNECTIONS": "99999999999999999999", "LISTEN_ADDR": "8080", "ADMIN_ADDR": "0.0.0.0:9090",
 		"LOG_FORMAT": "xml", "LEGACY_HOSTS": "https://old.example", "ISSUER_FEE_URL": secret, "LOG_LEVEL": "loud",
-		"USAGE_DB": "mysql://" + secret, "RATELIMIT": secret, "RPC_URLS_1": secret, "RPC_URLS_2": secret,
+		"DEPLOYMENT_FILE": "", "USAGE_DB": "mysql://" + secret, "REDIS_URI": secret, "RPC_URLS_1": secret, "RPC_URLS_2": secret,
 	}, io.Discard, func(string, string) { t.Error("it started") })
 	if err == nil {
 		t.Fatal("got no error")
@@ -140,7 +139,8 @@ func TestEveryMistakeIsReported(t *testing.T) {
 	got := strings.Split(err.Error(), "\n")
 	for _, want := range []string{
 		"the configuration is wrong:",
-		"RATELIMIT: is not a setting; did you mean RATE_LIMIT?",
+		"REDIS_URI: is not a setting; did you mean REDIS_URL?",
+		"DEPLOYMENT_FILE: is set and empty; name the file with your contracts, or unset it",
 		"RPC_URLS_2: is not a setting; endpoints are in RPC_URLS_<chain>",
 		`DRAIN_DELAY: "3" is not a duration such as`,
 		`QUOTE_TTL: "one minute" is not a duration`,
@@ -172,6 +172,7 @@ func TestEmptyValues(t *testing.T) {
 			env[s.name] = ""
 		}
 	}
+	delete(env, "DEPLOYMENT_FILE") // this one stops the start
 	got, err := readConfig(t.Context(), env)
 	if err != nil {
 		t.Fatal(err)
@@ -181,24 +182,21 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// An operator's own deployment needs the issuer's fee service, and the reference
-// deployment is for the devnet. The start and the check say so.
+// An operator's own deployment needs the issuer's fee service, and quotes of the reference
+// deployment must not be signed. The start and the check say so.
 func TestDeploymentsAreWarnedOf(t *testing.T) {
-	write := func(name string) string {
-		return tempFile(t, strings.Replace(string(chain.ReferenceFile()), `"name": "reference"`, `"name": "`+name+`"`, 1))
-	}
 	issuer := httptest.NewServer(http.NotFoundHandler())
 	defer issuer.Close()
 	const (
-		reference = "this service quotes the reference deployment, whose contracts exist on the local devnet only"
+		reference = "no quote may be signed: " + localOnly
 		builtIn   = "the maxFee of every burn comes from the built-in table"
 	)
 	for _, tt := range []struct{ file, url, warning string }{
 		{"", "", reference},
-		{"reference", "", ""},
-		{write("reference"), "", ""},
-		{write("mine"), "", builtIn},
-		{write("mine"), issuer.URL, ""},
+		{"reference", "", reference},
+		{deploymentNamed(t, "reference"), issuer.URL, reference},
+		{deploymentNamed(t, "mine"), "", builtIn},
+		{deploymentNamed(t, "mine"), issuer.URL, ""},
 	} {
 		cfg := &config{DeploymentFile: tt.file}
 		cfg.IssuerFees.FeeURL = tt.url
@@ -216,6 +214,41 @@ func TestDeploymentsAreWarnedOf(t *testing.T) {
 	}
 	wantContains(t, log.String(), `"level":"WARN","msg":"deployment: `+reference)
 	wantContains(t, check(t, env, 0), reference)
+}
+
+// TestReferenceDeployment: no quote of it may be signed, by its header in every version and by health, however it was
+// chosen. Quotes of the same contracts under another name may be.
+func TestReferenceDeployment(t *testing.T) {
+	for name, env := range map[string]environment{
+		"default":                  {},
+		"chosen":                   {"DEPLOYMENT_FILE": "reference"},
+		"a file of that name":      {"DEPLOYMENT_FILE": deploymentNamed(t, "reference")},
+		"a file with another name": {"DEPLOYMENT_FILE": deploymentNamed(t, "mine")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			warning := "This quote must not be signed: " + localOnly
+			problems := `"problems":["No quote of this gateway may be signed: ` + localOnly + `"]`
+			if strings.Contains(name, "another") {
+				warning, problems = "", ""
+			}
+			base, _, _ := start(t, env)
+			for _, m := range modules() {
+				status, h, _ := getWith(t, base+m.Routes[0].Path+quoteQuery, "Origin", "https://wallet.example")
+				got := h.Values("Quote-Warning")
+				if status != http.StatusOK || strings.Join(got, "|") != warning || warning != "" && len(got) != 1 {
+					t.Errorf("%s: got %d and the warnings %q, want %q", m.Name, status, got, warning)
+				}
+				if exposed := h.Get("Access-Control-Expose-Headers"); !strings.Contains(exposed, "Quote-Warning") {
+					t.Errorf("%s: a page may read %s alone", m.Name, exposed)
+				}
+			}
+			_, body := get(t, base+healthPath)
+			wantContains(t, body, `"status":"ok"`, problems)
+			if problems == "" && strings.Contains(body, "problems") {
+				t.Errorf("got problems: %s", body)
+			}
+		})
+	}
 }
 
 // Every secret may be in a file, as containers and systemd hand them over.
@@ -247,7 +280,7 @@ func TestSecretsFromFiles(t *testing.T) {
 		"empty":     {"ADMIN_TOKEN_FILE": tempFile(t, "\n")},
 		"two lines": {"ADMIN_TOKEN_FILE": tempFile(t, token+"\n"+token)},
 		"a folder":  {"ADMIN_TOKEN_FILE": t.TempDir()},
-		"a typo":    {"ADMIN_TOKEN_FIL": tempFile(t, token)},
+		"a typo":    {"REDIS_URL_FIL": tempFile(t, token)},
 	} {
 		if _, err := readConfig(t.Context(), bad); err == nil || strings.Contains(err.Error(), token) {
 			t.Errorf("%s: got %v", name, err)
@@ -255,37 +288,94 @@ func TestSecretsFromFiles(t *testing.T) {
 	}
 }
 
+// TestMisspelledNames: what is meant for this program and wrong is a problem, and what may
+// be another program's is a warning.
 func TestMisspelledNames(t *testing.T) {
-	for name, want := range map[string]string{
-		"RATELIMIT":        "did you mean RATE_LIMIT?",
-		"RATE_LIMITS":      "did you mean RATE_LIMIT?",
-		"rate_limit":       "did you mean RATE_LIMIT?",
-		"RATE-LIMIT":       "did you mean RATE_LIMIT?",
-		"DEPLOYMENT_FIEL":  "did you mean DEPLOYMENT_FILE?",
-		"_DEPLOYMENT_FILE": "did you mean DEPLOYMENT_FILE?",
-		"REDIS_URI":        "did you mean REDIS_URL?",
-		"QUOTE_TLT":        "did you mean QUOTE_TTL?",
-		"RPC_URSL_137":     "RPC_URLS_<chain>",
-		"RPC_URLS_2":       "endpoints are in RPC_URLS_<chain>, and `gateway config` lists the chains. If it",
-		"RPC_URL_1":        "RPC_URLS_<chain>",
-		"RPC_URLS10":       "RPC_URLS_<chain>",
-		"rpc_urls_10":      "RPC_URLS_<chain>",
-		"RPC_URLS_01":      "RPC_URLS_<chain>",
-		"RPC_URLS_mainnet": "RPC_URLS_<chain>",
-		"RPC_URLS_":        "RPC_URLS_<chain>",
+	const chains = "endpoints are in RPC_URLS_<chain>, and `gateway config` lists the chains. If it"
+	for name, tt := range map[string]struct{ problem, warning string }{
+		"DEPLOYMENT_FIEL":          {problem: "did you mean DEPLOYMENT_FILE?"},
+		"DEPLOYMENT_FIL":           {problem: "did you mean DEPLOYMENT_FILE?"},
+		"DEPLOYMENT_FILES":         {problem: "did you mean DEPLOYMENT_FILE?"},
+		"LIFECYCLE_FIXE":           {problem: "did you mean LIFECYCLE_FILE?"},
+		"INTEGRATOR_CACHE_TLT":     {problem: "did you mean INTEGRATOR_CACHE_TTL?"},
+		"TRUSTED_PROXYIES":         {problem: "did you mean TRUSTED_PROXIES?"},
+		"ISSUER_FEEURL":            {problem: "did you mean ISSUER_FEE_URL?"},
+		"USAGE_DBB":                {problem: "did you mean USAGE_DB?"},
+		"USAGE_DB_FILES":           {problem: "did you mean USAGE_DB_FILE?"},
+		"REDIS_URI":                {problem: "did you mean REDIS_URL?"},
+		"RPC_URLS_2":               {problem: chains},
+		"RPC_URLS_01":              {problem: chains},
+		"RPC_URLS_mainnet":         {problem: chains},
+		"RPC_URLS_1_URL":           {problem: chains},
+		"RPC_URLS_":                {problem: chains},
+		"RATELIMIT":                {warning: "RATELIMIT (did you mean RATE_LIMIT?)"},
+		"RATE_LIMITS":              {warning: "RATE_LIMITS (did you mean RATE_LIMIT?)"},
+		"rate_limit":               {warning: "rate_limit (did you mean RATE_LIMIT?)"},
+		"RATE-LIMIT":               {warning: "RATE-LIMIT (did you mean RATE_LIMIT?)"},
+		"QUOTE_TLT":                {warning: "QUOTE_TLT (did you mean QUOTE_TTL?)"},
+		"_DEPLOYMENT_FILE":         {warning: "_DEPLOYMENT_FILE (did you mean DEPLOYMENT_FILE?)"},
+		"REDIS__U_RL":              {warning: "REDIS__U_RL (did you mean REDIS_URL?)"},
+		"RPC_URSL_137":             {warning: "RPC_URSL_137 (did you mean RPC_URLS_137?)"},
+		"RPC_URL_1":                {warning: "RPC_URL_1 (did you mean RPC_URLS_1?)"},
+		"rpc_urls_10":              {warning: "rpc_urls_10 (did you mean RPC_URLS_10?)"},
+		"REDIS_SERVICE_HOST":       {warning: "REDIS_SERVICE_HOST"},
+		"TRUSTED_PIXIEORS":         {warning: "TRUSTED_PIXIEORS"}, // an anagram
+		"DEPLOYMENT_FLIES":         {warning: "DEPLOYMENT_FLIES"}, // two edits
+		"DEPLOYMENT_FIL\x1bE_FILE": {warning: `"DEPLOYMENT_FIL\x1bE_FILE"`},
+		"LIMIT_RATE":               {},
+		"RATE":                     {},
 	} {
-		got := environment{name: "x"}.misspelled()
-		if len(got) != 1 || !strings.HasPrefix(got[0].Error(), name+": ") || !strings.Contains(got[0].Error(), want) {
-			t.Errorf("%s: got %v, want %s", name, got, want)
+		problems, warning := environment{name: "hunter2"}.misspelled()
+		if want := "variables that are not settings are ignored: " + tt.warning; tt.warning != "" && warning != want ||
+			tt.warning == "" && warning != "" {
+			t.Errorf("%s: got the warning %q, want %q", name, warning, want)
+		}
+		if tt.problem == "" && len(problems) == 0 {
+			continue
+		}
+		if len(problems) != 1 || tt.problem == "" ||
+			!strings.HasPrefix(problems[0].Error(), name+": is not a setting; "+tt.problem) {
+			t.Errorf("%s: got %v, want %q", name, problems, tt.problem)
 		}
 	}
-	got := environment{"RATE\nLIMIT": "hunter2"}.misspelled()
-	if len(got) != 1 || strings.Contains(got[0].Error(), "\n") || strings.Contains(got[0].Error(), "hunter2") {
-		t.Errorf("got %q, want one line without the value", got)
+	env := environment{"RATELIMIT": "1", "REDIS_PORT": "tcp://10.0.0.2:6379", "PATH": "/bin", "REDIS_URL": ""}
+	const want = "variables that are not settings are ignored: RATELIMIT (did you mean RATE_LIMIT?), REDIS_PORT"
+	if problems, warning := env.misspelled(); problems != nil || warning != want {
+		t.Errorf("got %v and %q, want one warning %q", problems, warning, want)
+	}
+	env = environment{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off", "RATELIMIT": "hunter2"}
+	const ignored = "variables that are not settings are ignored: RATELIMIT (did you mean RATE_LIMIT?)"
+	var log journal.Journal
+	ctx, stop := context.WithCancel(t.Context())
+	if err := run(ctx, env, &log, func(string, string) { stop() }); err != nil {
+		t.Fatal(err)
+	}
+	wantContains(t, log.String(), `"level":"WARN","msg":"environment: `+ignored)
+	out := check(t, env, 0)
+	wantContains(t, out, ignored)
+	if strings.Contains(log.String()+out, "hunter2") {
+		t.Error("the value is shown")
 	}
 }
 
-// The variables of shells, systemd, Kubernetes, CI and other programs are not ours.
+func TestOneEdit(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want bool
+	}{
+		{"", "", false}, {"ab", "ab", false}, {"", "a", true}, {"", "ab", false}, {"ab", "abc", true},
+		{"ab", "aab", true}, {"ab", "xab", true}, {"ab", "axb", true}, {"ab", "xabx", false}, {"ab", "ax", true},
+		{"abc", "axc", true}, {"abc", "axx", false}, {"abc", "acb", true}, {"abc", "bac", true},
+		{"abc", "cba", false}, {"abcd", "badc", false}, {"aaa", "aaaa", true}, {"aaa", "aaaaa", false},
+	} {
+		if got, reversed := oneEdit(tt.a, tt.b), oneEdit(tt.b, tt.a); got != tt.want || reversed != tt.want {
+			t.Errorf("%q and %q: got %t and %t, want %t", tt.a, tt.b, got, reversed, tt.want)
+		}
+	}
+}
+
+// The variables of shells, systemd, Kubernetes, CI and other programs are not ours. Those with
+// a prefix of ours are named, and nothing is guessed about them.
 func TestOtherNamesPass(t *testing.T) {
 	env := newEnvironment(strings.Fields(`
 		PATH= HOME=/ LANG=C LOGNAME=a PWD=/ TERM=x TZ=UTC USER=a HOSTNAME=h _=x EMPTY
@@ -304,7 +394,10 @@ func TestOtherNamesPass(t *testing.T) {
 	for _, s := range settings(nil) {
 		env[s.name] = "x"
 	}
-	if got := env.misspelled(); len(got) != 0 {
-		t.Errorf("got %v", got)
+	const named = "variables that are not settings are ignored: DEPLOYMENT_ID, DEPLOYMENT_NAME, DEPLOYMENT_TIME, " +
+		"DEPLOYMENT_TYPE, REDIS_DB, REDIS_HOST, REDIS_PORT, REDIS_SERVICE_HOST, REDIS_SSL, REDIS_TLS_URL, REDIS_TTL, " +
+		"USAGE_DB_PORT_5432_TCP_ADDR, USAGE_PORT"
+	if problems, warning := env.misspelled(); len(problems) != 0 || warning != named {
+		t.Errorf("got %v and %q, want %q", problems, warning, named)
 	}
 }

@@ -36,6 +36,20 @@ func refuse(t *testing.T, status int, body string) string {
 }
 
 // refusal is an error of a gateway.
+// warn is a gateway that is right, and warns of its quotes.
+func warn(t *testing.T, warning string) string {
+	t.Helper()
+	gateway := realGateway(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/quote") {
+			w.Header().Set("Quote-Warning", warning)
+		}
+		gateway.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
 func refusal(code string) string {
 	return fmt.Sprintf(`{"error":"No","code":%q,"requestId":"7"}`, code)
 }
@@ -73,6 +87,10 @@ func TestFailures(t *testing.T) {
 			`"param":"recipient"`, `"reason":"CONTRACT"`,
 		}},
 		"a lie": {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
+		"a warning": {warn(t, "This quote must not be signed: not today"), with(wish, "-execute", "-rpc", nobody), 1, client.Unverified, []string{
+			`{"error":"do not sign this quote: it matches the request, but carries a warning:\nthe gateway itself warns: `,
+			`"problems":["the gateway itself warns: \"This quote must not be signed: not today\""]}`,
+		}},
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
 			"to: got 0x",
 		}},

@@ -21,31 +21,46 @@ func opens(t *testing.T, w *world) {
 			await quote(usdc);
 			const files = performance.getEntriesByType('resource').filter(({ name }) => new URL(name).pathname.endsWith('.js'));
 			note('files', files.length < 6 ? 'few' : files.map(({ name }) => name));`,
-		want:  []string{"status: You receive on PulseChain|99.7 USDC", "checks: 11 passed", "files: few"},
-		never: []string{"Demo"},
+		want: []string{
+			"status: You receive on PulseChain|99.7 USDC", "checks: 11 passed", "files: few", "wallet: No wallet detected",
+		},
+		never: []string{"Reference deployment"},
+	}, row{
+		name: "button", stays: true,
+		do: "wallet(); await until(sendButton);", want: []string{"checks: 11 passed", "send: on, Swap 100 USDC"},
 	})
 }
 
-// demoSignsNothing: the page of the reference deployment says so before the form, and finds no wallet.
-func demoSignsNothing(t *testing.T, w *world) {
+// referenceSignsNothing: the page of the reference deployment shows quotes and what was recomputed. It says before the
+// form that nothing is signed here, and finds no wallet.
+func referenceSignsNothing(t *testing.T, w *world) {
 	const finish = `
 		await quoted();
 		wallet();
 		window.ethereum = { request: async () => [] };
 		dispatchEvent(new Event('ethereum#initialized'));
-		note('demo', $('demo').innerText);
-		note('above', Boolean($('demo').compareDocumentPosition($('form')) & Node.DOCUMENT_POSITION_FOLLOWING));
+		note('banner', $('reference').innerText);
+		note('above', Boolean($('reference').compareDocumentPosition($('form')) & Node.DOCUMENT_POSITION_FOLLOWING));
 		note('asked', calls.length);
 		note('signs', buttons().map(({ textContent }) => textContent).filter((words) => /Sign|Connect|Swap /.test(words)));`
 	want := []string{
-		"demo: Demo deployment: these contracts exist only on local test chains. Quotes cannot be signed here.", "above: true",
-		"asked: 0", "signs: none", "send: none", "this quote cannot be signed here", "wallet: Demo",
+		"banner: Reference deployment: its contracts exist only on local test chains, so quotes cannot be signed here. " +
+			"To try a swap, run make devnet.", "above: true",
+		"asked: 0", "signs: none", "send: none", "this quote cannot be signed here", "wallet: View only",
+		"checks: 11 passed", "Checked in your browser: 11 of 11", "Expires in",
 	}
-	never := []string{"Calls for a RAILGUN wallet"}
+	never := []string{"Calls for a RAILGUN wallet", "No wallet", "Quote-Warning", "must not be signed"}
 	w.check(t,
 		row{name: "form", do: "wallet(); await quote(eth);" + finish, want: want, never: never},
 		row{name: "link", at: link, do: finish, want: want, never: never},
 		row{name: "unshield", do: "await quote({ ...usdc, from: 'USDC@69696969' });" + finish, want: want, never: never},
+		row{
+			name: "a lie", do: "alter('/v3/swap/quote', 'destAmount', '1'); await quote(usdc);",
+			want: []string{
+				"alert: This quote is not what you asked for. It cannot be sent.|The gateway itself warns: This quote must not",
+				"destAmount is 1, but must be 99700000.", "send: none",
+			},
+		},
 	)
 	for _, size := range sizes {
 		emulate(t, w, "light", size[0], size[1])
@@ -165,6 +180,17 @@ func quotes(t *testing.T, w *world) {
 		lie("another contract", "/v3/swap/quote", "to", "partner", "to is "+partner),
 		lie("another amount", "/v3/swap/quote", "destAmount", "'99700001'", "destAmount is 99700001"),
 		lie("other bytes", "/v3/swap/quote", "methodParameters.calldata", "'0x'", ""),
+		row{
+			name: "warned of", stays: true, do: "wallet(); await quote(usdc);",
+			answers: map[string]http.HandlerFunc{"/v3/swap/quote": func(rw http.ResponseWriter, r *http.Request) {
+				rw.Header().Set("Quote-Warning", "This quote must not be signed: today is Sunday")
+				w.pass(rw, r, strings.TrimSpace)
+			}},
+			want: []string{
+				"alert: This quote must not be signed. It cannot be sent.|The gateway itself warns: This quote must not be signed: " +
+					"today is Sunday", "The gateway warns of it.", "checks: 11 passed", "send: none",
+			},
+		},
 		lie("odd dry run", "/v3/swap/quote", "details.simulation", "{ calls: 7, native: [] }", "details.simulation.blockNumber is left out"),
 	)
 }

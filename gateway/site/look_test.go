@@ -244,7 +244,7 @@ func TestPictures(t *testing.T) {
 	if !update && folder == "" {
 		t.Skip("SKIPPED: UPDATE_PICTURES or PICTURES asks for pictures")
 	}
-	w := newWorld(t, browser.Open(t, "about:blank"), golden.Gateway(t), withExplorers(t))
+	w := newWorld(t, browser.Open(t, "about:blank"), golden.GatewayOf(t, ownDeployment(t)))
 	shoot := func(path, scheme string, size [2]int64, at, script string) {
 		t.Helper()
 		emulate(t, w, scheme, size[0], size[1])

@@ -97,7 +97,7 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 	text := join([]string{"common/brand.html", "common/marks.html", doc.html}, web.Minify)
 	var b bytes.Buffer
 	err := template.Must(page.Parse(text)).Execute(&b, map[string]any{
-		"Operator": d.Name, "Contact": d.Contact,
+		"Operator": d.Name, "Contact": d.Contact, "Reference": d.IsReference(),
 		"Web": strings.HasPrefix(d.Contact, "https://"), "Mail": mailAddress.MatchString(d.Contact),
 		"Style": template.CSS(style), "NoScript": template.CSS(noScript),
 		"First": template.JS(first), "Script": template.JS(script),
@@ -133,7 +133,6 @@ func read(name string) string {
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
 	Deployment string                 `json:"deployment"`
-	Demo       bool                   `json:"demo,omitempty"` // its contracts are on local chains only
 	Versions   []string               `json:"versions"`
 	Chains     map[chain.ID]string    `json:"chains"`
 	Networks   map[chain.ID]string    `json:"networks"`            // of the privacy pools
@@ -146,7 +145,7 @@ type listing struct {
 
 func listingOf(d *chain.Deployment, versions []string) listing {
 	l := listing{
-		Deployment: d.Name, Demo: d.Name == chain.Reference().Name, Versions: versions,
+		Deployment: d.Name, Versions: versions,
 		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{},
 		Coins: map[chain.ID][2]string{}, Explorers: map[chain.ID]string{},
 		ShieldBPS: d.Railgun.ShieldBPS,

@@ -19,7 +19,6 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"github.com/quotegate/quotegate/gateway/site"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/browser"
@@ -40,58 +39,53 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPage uses the pages as a visitor does, in several tabs of one browser, with one gateway.
+// TestPage uses the pages as a visitor does, in several tabs of one browser, with one gateway, and one of the reference
+// deployment.
 func TestPage(t *testing.T) {
-	beside, gateway := browser.Open(t, "about:blank"), golden.Gateway(t)
-	demo := chain.Reference()
-	devnet := withExplorers(t)
+	beside := browser.Open(t, "about:blank")
+	own, reference := golden.GatewayOf(t, ownDeployment(t)), golden.GatewayOf(t, chain.Reference())
 	for _, group := range []struct {
-		name string
-		d    *chain.Deployment
-		run  func(*testing.T, *world)
+		name    string
+		gateway http.Handler
+		run     func(*testing.T, *world)
 	}{
-		{"accessibility", devnet, accessible}, {"keys", devnet, realKeys}, // take the longest
-		{"opens", devnet, opens}, {"demo", demo, demoSignsNothing},
-		{"form", devnet, forms}, {"quote", devnet, quotes}, {"pins", devnet, pins}, {"errors", devnet, gatewayErrors},
-		{"hostile text", devnet, hostileText}, {"address", devnet, addresses}, {"offline", devnet, offline},
-		{"send", devnet, sends}, {"never twice", devnet, neverTwice}, {"two tabs", devnet, twoTabs},
-		{"account", devnet, accounts}, {"wallets", devnet, manyWallets}, {"gas", devnet, leavesGas},
-		{"recipient", devnet, recipients}, {"clock", devnet, clocks},
-		{"status", devnet, statuses}, {"status from a link", devnet, links}, {"history", devnet, histories},
-		{"developers", devnet, developers}, {"layout", devnet, layouts},
-		{"print and motion", devnet, media}, {"announcements", devnet, announcements},
+		{"accessibility", own, accessible}, {"keys", own, realKeys}, // take the longest
+		{"opens", own, opens}, {"reference", reference, referenceSignsNothing},
+		{"form", own, forms}, {"quote", own, quotes}, {"pins", own, pins}, {"errors", own, gatewayErrors},
+		{"hostile text", own, hostileText}, {"address", own, addresses}, {"offline", own, offline},
+		{"send", own, sends}, {"never twice", own, neverTwice}, {"two tabs", own, twoTabs},
+		{"account", own, accounts}, {"wallets", own, manyWallets}, {"gas", own, leavesGas},
+		{"recipient", own, recipients}, {"clock", own, clocks},
+		{"status", own, statuses}, {"status from a link", own, links}, {"history", own, histories},
+		{"developers", own, developers}, {"layout", own, layouts},
+		{"print and motion", own, media}, {"announcements", own, announcements},
 	} {
 		t.Run(group.name, func(t *testing.T) {
-			if testing.Short() && group.name != "opens" && group.name != "demo" {
+			if testing.Short() && group.name != "opens" && group.name != "reference" {
 				t.Skip("SKIPPED, NOT TESTED: without -short it uses the page in a browser")
 			}
 			t.Parallel()
-			group.run(t, newWorld(t, beside, gateway, group.d))
+			group.run(t, newWorld(t, beside, group.gateway))
 		})
 	}
 }
 
-// withExplorers is the reference deployment with explorers, under another name: the page of the reference signs nothing.
-func withExplorers(t *testing.T) *chain.Deployment {
+// ownDeployment has the contracts of the reference deployment under another name, so that its quotes may be signed, and
+// explorers of its own.
+func ownDeployment(t *testing.T) *chain.Deployment {
 	t.Helper()
-	reference, err := os.ReadFile("../../shared/chain/reference.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := strings.Replace(string(reference), `"registries"`,
-		`"explorers": {"1": "https://explorer.example", "369": "https://pulse.example"}, "registries"`, 1)
+	file := strings.Replace(string(chain.ReferenceFile()), `"name": "reference"`,
+		`"name": "example", "explorers": {"1": "https://explorer.example", "369": "https://pulse.example"}`, 1)
 	d, err := chain.ParseDeployment([]byte(file))
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.Name = "devnet"
 	return d
 }
 
 // A world is a tab with the page, and a server between the page and the gateway.
 type world struct {
 	gateway http.Handler
-	pages   http.Handler
 	page    *browser.Page
 	url     string
 
@@ -100,12 +94,9 @@ type world struct {
 	asked   []string                    // the requests for status
 }
 
-func newWorld(t *testing.T, beside *browser.Page, gateway http.Handler, d *chain.Deployment) *world {
+func newWorld(t *testing.T, beside *browser.Page, gateway http.Handler) *world {
 	t.Helper()
-	versions := []string{"v3", "v3legacy", "v1"}
-	w := &world{gateway: gateway, pages: serve(t, map[string]web.Handler{
-		"/{$}": site.Page(d, versions, "v3"), "/developers": site.Developers(d, versions),
-	})}
+	w := &world{gateway: gateway}
 	w.reset()
 	server := httptest.NewServer(w)
 	t.Cleanup(server.Close)
@@ -170,12 +161,8 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 // pass has the gateway answer, and alters its answer. The gateway of the tests lives at noon of a certain day; the
 // browser does not.
 func (w *world) pass(rw http.ResponseWriter, r *http.Request, alter func(string) string) {
-	handler := w.gateway
-	if r.URL.Path == "/" || r.URL.Path == "/developers" {
-		handler = w.pages
-	}
 	record := httptest.NewRecorder()
-	handler.ServeHTTP(record, r)
+	w.gateway.ServeHTTP(record, r)
 	for name, values := range record.Header() {
 		if name != "Content-Length" {
 			rw.Header()[name] = values

@@ -23,7 +23,7 @@ func (s Service) Health(w http.ResponseWriter, _ *http.Request) error {
 		IssuerFees: make([]issuerFee, len(fees)),
 		Untracked:  s.Tracker.Missing(),
 		Single:     s.Tracker.Alone(),
-		Problems:   s.Problems(),
+		Problems:   s.problems(),
 	}
 	for i, r := range registries {
 		body.Registries[i] = registryBody{r.Network, r.State}
@@ -41,6 +41,14 @@ func (s Service) Health(w http.ResponseWriter, _ *http.Request) error {
 		return web.JSON(w, http.StatusServiceUnavailable, body)
 	}
 	return web.JSON(w, http.StatusOK, body)
+}
+
+// problems are those of the deployment, the worst first.
+func (s Service) problems() []string {
+	if reason := s.Deployment.Unsignable(); reason != "" {
+		return append([]string{"No quote of this gateway may be signed: " + reason}, s.Problems()...)
+	}
+	return s.Problems()
 }
 
 type healthBody struct {

@@ -23,8 +23,8 @@ import (
 
 // Status reports the status of a transaction.
 func (s Service) Status(w http.ResponseWriter, r *http.Request) error {
-	query := wire.QueryOf(r)
-	wire.WarnTypos(w.Header(), query, statusParams)
+	query := wire.QueryOf(r).Only(statusParams)
+	query.Warn(w.Header())
 	src, hash, err := decodeStatus(query)
 	if err != nil {
 		return err

@@ -69,6 +69,17 @@ func Reference() *Deployment {
 	return d
 }
 
+// IsReference tells whether the contracts exist on local test chains only. The name says so, whatever file has it.
+func (d *Deployment) IsReference() bool { return d.Name == "reference" }
+
+// Unsignable says why no quote of the deployment may be signed. It is empty if quotes may be.
+func (d *Deployment) Unsignable() string {
+	if !d.IsReference() {
+		return ""
+	}
+	return "the contracts of the reference deployment exist only on local test chains"
+}
+
 // Target is the contract that receives the source transaction of p: a pool, or
 // the issuer's messenger.
 func (d *Deployment) Target(p *Pair) Address { return d.target(p.source()) }
@@ -112,7 +123,7 @@ func (d *Deployment) Explorer(network ID) string {
 	if stated, ok := d.file.Explorers[network.String()]; ok {
 		return stated
 	}
-	if d.Name == "reference" || d.Name == "devnet" {
+	if d.IsReference() || d.Name == "devnet" {
 		return ""
 	}
 	known, _ := FindNetwork(network)

@@ -87,13 +87,30 @@ func ParseAddress(text string) (Address, error) {
 	if !bytes.Equal(a.point.Bytes(), a.viewing[:]) {
 		return Address{}, refuse("viewing public key is not in its canonical form")
 	}
-	// Such a point has at most eight multiples, so anyone could guess the shared
-	// key and read the note. A point of mixed order is safe, and the engine
-	// accepts it too.
-	if new(edwards25519.Point).MultByCofactor(a.point).Equal(edwards25519.NewIdentityPoint()) == 1 {
-		return Address{}, refuse("viewing public key has a small order, so that anyone could read the note")
+	if !primeOrder(a.point) {
+		return Address{}, refuse("viewing public key is not of prime order, and no wallet has such a key")
 	}
 	return a, nil
+}
+
+// minusOne is the scalar l-1, where l is the order of the group of ed25519.
+var minusOne = func() *edwards25519.Scalar {
+	one, err := new(edwards25519.Scalar).SetCanonicalBytes(append([]byte{1}, make([]byte, 31)...))
+	if err != nil {
+		panic(err)
+	}
+	return new(edwards25519.Scalar).Negate(one)
+}()
+
+// primeOrder reports whether l*p is the identity, and p is not. Every public key that is
+// made from a private key has this order. With a key of small order anybody could guess the
+// shared key and read the note. With a key that has a part of small order the sender's
+// shared key has that part too, but the owner's has not, so the owner cannot open the note.
+func primeOrder(p *edwards25519.Point) bool {
+	identity := edwards25519.NewIdentityPoint()
+	// l*p is computed as (l-1)*p + p: as a scalar, l is 0. All of it is public.
+	product := new(edwards25519.Point).VarTimeDoubleScalarBaseMult(minusOne, p, edwards25519.NewScalar())
+	return product.Add(product, p).Equal(identity) == 1 && p.Equal(identity) == 0
 }
 
 func refuse(format string, args ...any) error {

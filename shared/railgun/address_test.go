@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"filippo.io/edwards25519"
+
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
@@ -50,7 +52,7 @@ func TestParseAddressRefuses(t *testing.T) {
 		checksum = "checksum does not match; a character is wrong or out of place"
 		start    = "it does not start with 0zk1"
 		field    = "master public key is not below the prime of the field"
-		order    = "viewing public key has a small order, so that anyone could read the note"
+		order    = "viewing public key is not of prime order, and no wallet has such a key"
 	)
 	reasons := map[string]string{
 		"last character changed":                                checksum,
@@ -110,6 +112,7 @@ func TestParseAddressKeys(t *testing.T) {
 	const below = "30644e72e131a029b85045b68181585d2833e84879b9709143e1f593f0000000"
 	zeros := strings.Repeat("00", 31)
 	ones := strings.Repeat("ff", 30)
+	sixes := strings.Repeat("66", 31)
 	for _, test := range []struct {
 		name, key string
 		at        int
@@ -120,15 +123,16 @@ func TestParseAddressKeys(t *testing.T) {
 		{"zero master public key", zeros + "00", masterStart, "master public key is zero"},
 		{"smallest master public key", zeros + "01", masterStart, ""},
 		{"y = 2 is not on the curve", "02" + zeros, viewingStart, "not a point of the curve"},
-		{"y = 3 is", "03" + zeros, viewingStart, ""},
-		{"y = 3, other sign", "03" + zeros[2:] + "80", viewingStart, ""},
+		{"y = 3 is, with a part of small order", "03" + zeros, viewingStart, "not of prime order"},
+		{"the generator", "58" + sixes, viewingStart, ""},
+		{"the generator, other sign", "58" + sixes[2:] + "e6", viewingStart, ""},
 		{"y = q + 3 is 3 again", "f0" + ones + "7f", viewingStart, "canonical"},
-		{"y = 0, order 4", "00" + zeros, viewingStart, "small order"},
-		{"y = 0, other point of order 4", "00" + zeros[2:] + "80", viewingStart, "small order"},
+		{"y = 0, order 4", "00" + zeros, viewingStart, "not of prime order"},
+		{"y = 0, other point of order 4", "00" + zeros[2:] + "80", viewingStart, "not of prime order"},
 		{"y = q is 0 again", "ed" + ones + "7f", viewingStart, "canonical"},
 		{"y = 1, x = -0", "01" + zeros[2:] + "80", viewingStart, "canonical"},
 		{"y = -1, x = -0", "ec" + ones + "ff", viewingStart, "canonical"},
-		{"y = q - 1, order 2", "ec" + ones + "7f", viewingStart, "small order"},
+		{"y = q - 1, order 2", "ec" + ones + "7f", viewingStart, "not of prime order"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			p := payload(t, test.at, test.key)
@@ -147,14 +151,58 @@ func TestParseAddressKeys(t *testing.T) {
 	}
 }
 
+// TestPrimeOrder adds a point of small order to the keys of 200 wallets. The owner of such
+// an address could not open what it is paid: all notes with order 8, three quarters with 4,
+// half with 2.
+func TestPrimeOrder(t *testing.T) {
+	// One of the points of order 8, as every list of small points has it.
+	encoded, _ := hex.DecodeString("c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a")
+	eighth, err := new(edwards25519.Point).SetBytes(encoded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quarter := new(edwards25519.Point).Add(eighth, eighth)
+	half := new(edwards25519.Point).Add(quarter, quarter)
+	small := map[int]*edwards25519.Point{2: half, 4: quarter, 8: eighth}
+	withKey := func(key *edwards25519.Point) string {
+		return encodeText(payload(t, viewingStart, hex.EncodeToString(key.Bytes())))
+	}
+	for wallet := range 200 {
+		private := [32]byte{byte(wallet), 1}
+		public := new(edwards25519.Point).ScalarBaseMult(privateScalar(private))
+		honest := mustParse(t, withKey(public))
+		note, err := NewNote(honest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if random, err := Open(private, note); err != nil || honest.NPK(random) != note.NPK {
+			t.Errorf("wallet %d cannot spend its note: %v", wallet, err)
+		}
+		for order, point := range small {
+			text := withKey(new(edwards25519.Point).Add(public, point))
+			_, err := ParseAddress(text)
+			if err == nil {
+				t.Errorf("wallet %d with a point of order %d is accepted", wallet, order)
+				continue
+			}
+			const want = "Invalid 0zk address: viewing public key is not of prime order, and no wallet has such a key"
+			if got := refusal(t, text, err); got != want || fault.From(err).Reason != fault.Malformed {
+				t.Errorf("wallet %d with a point of order %d: got %q (%s), want %q",
+					wallet, order, got, fault.From(err).Reason, want)
+			}
+		}
+	}
+}
+
 func TestParseAddressPolicy(t *testing.T) {
 	v := loadVectors(t)
 	upper := v.edge(t, "uppercase")
 	if got, want := mustParse(t, upper), mustParse(t, strings.ToLower(upper)); !reflect.DeepEqual(got, want) {
 		t.Errorf("in upper case: got %v, want %v", got, want)
 	}
-	if _, err := NewNote(mustParse(t, v.edge(t, "mixed-order-vpk"))); err != nil {
-		t.Errorf("a viewing key of mixed order: %v", err)
+	mixed := v.edge(t, "mixed-order-vpk") // which the engine takes
+	if _, err := ParseAddress(mixed); !strings.Contains(refusal(t, mixed, err), "not of prime order") {
+		t.Errorf("a viewing key of mixed order: got %v", err)
 	}
 	const want = "The 0zk address is bound to chain 0, the route needs chain 1"
 	if got := refusal(t, "", mustParse(t, v.edge(t, "chain-id-zero")).PayableOn(1)); got != want {
@@ -169,7 +217,7 @@ func TestParseAddressPolicy(t *testing.T) {
 // their three parts.
 func TestEqual(t *testing.T) {
 	var addresses []Address
-	for at, digits := range map[int]string{0: "01", masterStart: "01", networkStart: "7261696c67756e01", viewingStart: "03" + strings.Repeat("00", 31)} {
+	for at, digits := range map[int]string{0: "01", masterStart: "01", networkStart: "7261696c67756e01", viewingStart: "58" + strings.Repeat("66", 31)} {
 		addresses = append(addresses, mustParse(t, encodeText(payload(t, at, digits))))
 	}
 	for _, a := range addresses {

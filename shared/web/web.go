@@ -48,9 +48,10 @@ func ContractPath(version string) string { return "/" + version + "/openapi.yaml
 // Route is one GET endpoint of a version.
 type Route struct {
 	Path string
-	// Revision, if set, limits the route to requests that name this revision.
-	// Other requests for Path go to the route without a revision.
-	Revision string
+	// Revisions are set at a path that several versions share. They are the names, in lower
+	// case, that select this route in the header API-Revision; an empty one stands for a
+	// request that names none. At other paths the header is ignored.
+	Revisions []string
 	// Quotes marks the routes whose use counts as use of the version, and against the
 	// caller's limit for quotes.
 	Quotes bool

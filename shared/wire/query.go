@@ -3,7 +3,6 @@ package wire
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -18,8 +17,10 @@ import (
 
 // Query is the parameters of one request.
 type Query struct {
+	raw    string
 	values url.Values
-	err    error // why the query string cannot be read
+	err    error    // why the query string cannot be read
+	known  []string // the parameters that can be read; nil for all
 }
 
 // ParseQuery reads a query string. Unlike Query of a url.URL it drops nothing: where a part
@@ -31,7 +32,15 @@ func ParseQuery(raw string) *Query {
 			"The query string is invalid: separate parameters with & and percent-encode special characters")
 		return &Query{err: err.Because(cause)}
 	}
-	return &Query{values: values}
+	return &Query{raw: raw, values: values}
+}
+
+// Only is the query for a reader that knows these parameters: all others are ignored, and
+// Warn names them.
+func (q *Query) Only(known []string) *Query {
+	limited := *q
+	limited.known = known
+	return &limited
 }
 
 // queryKey is the key of a context's value, a *Query.
@@ -55,6 +64,9 @@ func (q *Query) find(name string) (text string, err error) {
 	if q.err != nil {
 		return "", q.err
 	}
+	if !q.knows(name) {
+		return "", nil
+	}
 	switch given := q.values[name]; len(given) {
 	case 0:
 		return "", nil
@@ -65,6 +77,8 @@ func (q *Query) find(name string) (text string, err error) {
 			"The parameter %s is given %d times; send it once", name, len(given)).On(name)
 	}
 }
+
+func (q *Query) knows(name string) bool { return q.known == nil || slices.Contains(q.known, name) }
 
 func (q *Query) Has(name string) bool {
 	text, _ := q.find(name)
@@ -195,96 +209,73 @@ var Params = append(slices.Clone(neededWithRecipient), "recipientType")
 const (
 	// QuoteWarning has one meaning: this quote must not be signed.
 	QuoteWarning = "Quote-Warning"
-	// RequestWarning tells of a likely mistake in the request.
+	// RequestWarning names the parameters that were ignored.
 	RequestWarning = "Request-Warning"
 )
 
-// Bounds of WarnTypos.
+// Bounds of what Warn repeats of a request.
 const (
-	maxTypos = 3  // warnings of one request
-	maxNames = 32 // names in a request; one with more was not written by hand
+	maxNames = 5
+	maxName  = 32
 )
 
-// WarnTypos names in the header Request-Warning the parameters that are none of
-// the known ones but differ from one only by case or by a typo: "integratorID" is
-// ignored, and silently costs a partner its fee. So does an empty integratorId.
-func WarnTypos(h http.Header, q *Query, known []string) {
-	if slices.Contains(known, integratorParam) && slices.Contains(q.values[integratorParam], "") {
-		h.Add(RequestWarning, "the parameter integratorId is empty and is ignored: no integrator is paid")
+// namedFirst are parameters of other services whose users would rely on them: nothing here
+// protects from slippage, and fromAddress does not say who pays.
+var namedFirst = []string{"slippage", "fromAddress"}
+
+// Warn names in the header Request-Warning the parameters that are ignored: those that are
+// not known, such as integratorID, and an empty integratorId. Both silently cost a partner
+// its fee.
+func (q *Query) Warn(h http.Header) {
+	var ignored []string
+	if names := q.unknown(); names != nil {
+		ignored = append(ignored, "Unknown parameters were ignored: "+strings.Join(names, ", "))
 	}
-	if len(q.values) > maxNames {
-		return
+	if q.knows(integratorParam) && slices.Contains(q.values[integratorParam], "") {
+		ignored = append(ignored, "Empty parameters were ignored: "+integratorParam)
 	}
-	var unknown []string
-	for name := range q.values {
-		if !slices.Contains(known, name) && isWord(name) {
-			unknown = append(unknown, name)
-		}
+	if ignored != nil {
+		h.Set(RequestWarning, strings.Join(ignored, ". "))
 	}
-	slices.Sort(unknown)
-	typos := 0
-	for _, name := range unknown {
-		meant := nearest(name, known)
-		if meant == "" {
-			continue
-		}
-		h.Add(RequestWarning, fmt.Sprintf("the parameter %s is unknown and was ignored; did you mean %s?", name, meant))
-		typos++
-		if typos == maxTypos {
+}
+
+// unknown lists the first parameters that are not known, as they may stand in a header.
+func (q *Query) unknown() (names []string) {
+	add := func(name string) {
+		if name == "" || q.knows(name) {
 			return
 		}
+		if shown := headerName(name); !slices.Contains(names, shown) {
+			names = append(names, shown)
+		}
 	}
+	for _, name := range namedFirst {
+		if q.values.Has(name) {
+			add(name)
+		}
+	}
+	for pair := range strings.SplitSeq(q.raw, "&") {
+		if len(names) == maxNames {
+			break
+		}
+		text, _, _ := strings.Cut(pair, "=")
+		name, _ := url.QueryUnescape(text) // ParseQuery has read it
+		add(name)
+	}
+	return names
 }
 
-// isWord keeps out names that cannot be a typo, or that are not safe in a header.
-func isWord(name string) bool {
-	const longest = 20
-	return name != "" && len(name) <= longest && !strings.ContainsFunc(name, func(r rune) bool {
-		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '_' && r != '-'
-	})
-}
-
-// nearest is the closest known name, or empty if none is close: one letter
-// away, or two in a name of eight letters or more. Only names of a similar length are
-// compared letter by letter.
-func nearest(name string, known []string) (meant string) {
-	const long = 8
-	name = strings.ToLower(name)
-	closest := 3
-	for _, candidate := range known {
-		allowed := 1
-		if len(candidate) >= long {
-			allowed = 2
-		}
-		longer := len(name) - len(candidate)
-		if longer > allowed || -longer > allowed {
-			continue
-		}
-		if d := EditDistance(name, strings.ToLower(candidate)); d <= allowed && d < closest {
-			closest = d
-			meant = candidate
-		}
+// headerName is the start of a parameter's name as a URL has it: a few characters of ASCII,
+// of which none is a comma, a quote or a space.
+func headerName(name string) string {
+	text := url.QueryEscape(name)
+	if len(text) <= maxName {
+		return text
 	}
-	return meant
-}
-
-// EditDistance is the Levenshtein distance of two texts, counted in bytes.
-func EditDistance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
+	text = text[:maxName]
+	const escape = len("%2C")
+	if i := strings.LastIndexByte(text, '%'); i > maxName-escape {
+		text = text[:i]
 	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			cost := diagonal
-			if a[i] != b[j] {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
+	return text
 }

@@ -23,8 +23,10 @@ type Quoter interface {
 type Quotes struct {
 	Deployment *chain.Deployment
 	Quoter     Quoter
-	Params     []string // known parameters
-	Read       func(*chain.Deployment, *Query) (quote.Request, error)
+	// Params are the parameters that Read gets to see. The others are ignored, and a
+	// header names them.
+	Params []string
+	Read   func(*chain.Deployment, *Query) (quote.Request, error)
 	// Warn says why a quote must not be signed, or nothing. It may be nil.
 	Warn func(*Query, quote.Recipient) string
 	Map  func(*quote.Quote) *Body
@@ -32,12 +34,12 @@ type Quotes struct {
 
 // Decode is the web.Module.Decode of the version.
 func (v Quotes) Decode(r *http.Request) (quote.Request, error) {
-	return v.Read(v.Deployment, QueryOf(r))
+	return v.Read(v.Deployment, QueryOf(r).Only(v.Params))
 }
 
 func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
-	query := QueryOf(r)
-	WarnTypos(w.Header(), query, v.Params)
+	query := QueryOf(r).Only(v.Params)
+	query.Warn(w.Header())
 	req, err := v.Read(v.Deployment, query)
 	if err != nil {
 		return err
@@ -46,16 +48,27 @@ func (v Quotes) Handle(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if c := q.Missing; c != nil {
-		const warning = "This quote must not be signed: chain %s has no contract at %s"
-		w.Header().Add(QuoteWarning, fmt.Sprintf(warning, c.Network, c.Address))
-	}
-	if v.Warn != nil {
-		if warning := v.Warn(query, req.Recipient); warning != "" {
-			w.Header().Add(QuoteWarning, warning)
-		}
+	if warning := v.warning(query, &req, q); warning != "" {
+		w.Header().Set(QuoteWarning, warning)
 	}
 	return v.Map(q).Send(w)
+}
+
+// warning says why a quote must not be signed. It is empty if the quote may be.
+func (v Quotes) warning(query *Query, req *quote.Request, q *quote.Quote) string {
+	const unsignable = "This quote must not be signed: "
+	var reasons []string
+	if reason := v.Deployment.Unsignable(); reason != "" {
+		reasons = append(reasons, unsignable+reason)
+	} else if c := q.Missing; c != nil {
+		reasons = append(reasons, fmt.Sprintf(unsignable+"chain %s has no contract at %s", c.Network, c.Address))
+	}
+	if v.Warn != nil {
+		if reason := v.Warn(query, req.Recipient); reason != "" {
+			reasons = append(reasons, reason)
+		}
+	}
+	return strings.Join(reasons, "; ")
 }
 
 // Problem is the error body of all versions. A version with a different one

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"testing"
 
+	"github.com/ethereum/go-ethereum/common"
+
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -18,35 +20,30 @@ type quoter func(*quote.Request) (*quote.Quote, error)
 
 func (f quoter) Quote(_ context.Context, req *quote.Request) (*quote.Quote, error) { return f(req) }
 
-// TestHandle: what cannot be read is not quoted, what cannot be quoted is not answered,
-// and a quote that must not be signed says so.
+var example = &chain.Deployment{Name: "example"}
+
+// TestHandle: what cannot be read is not quoted, and what cannot be quoted is not answered.
 func TestHandle(t *testing.T) {
 	unreadable, unquoted := errors.New("unreadable"), errors.New("unquoted")
-	warn := func(text string) func(*Query, quote.Recipient) string {
-		return func(*Query, quote.Recipient) string { return text }
-	}
 	for name, tt := range map[string]struct {
 		decode, quote, want error
-		warn                func(*Query, quote.Recipient) string
 		asked               bool
 		body                string
-		warnings            []string
 	}{
 		"a quote":                  {asked: true, body: "{\"a\":1}\n"},
-		"one that may be signed":   {warn: warn(""), asked: true, body: "{\"a\":1}\n"},
-		"one that must not be":     {warn: warn("do not"), asked: true, body: "{\"a\":1}\n", warnings: []string{"do not"}},
-		"a request not understood": {decode: unreadable, want: unreadable, warn: warn("do not")},
-		"a quote that fails":       {quote: unquoted, want: unquoted, warn: warn("do not"), asked: true},
+		"a request not understood": {decode: unreadable, want: unreadable},
+		"a quote that fails":       {quote: unquoted, want: unquoted, asked: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			asked := false
 			v := Quotes{
+				Deployment: example,
 				Quoter: quoter(func(*quote.Request) (*quote.Quote, error) {
 					asked = true
 					return &quote.Quote{}, tt.quote
 				}),
 				Read: func(*chain.Deployment, *Query) (quote.Request, error) { return quote.Request{}, tt.decode },
-				Warn: tt.warn,
+				Warn: func(*Query, quote.Recipient) string { return "do not" },
 				Map: func(*quote.Quote) *Body {
 					b := NewBody()
 					b.Number("a", 1)
@@ -55,14 +52,47 @@ func TestHandle(t *testing.T) {
 			}
 			w := httptest.NewRecorder()
 			err := v.Handle(w, httptest.NewRequest("GET", "/?a=1", nil))
-			warnings := w.Header().Values(QuoteWarning)
 			if err != tt.want || asked != tt.asked || w.Body.String() != tt.body {
 				t.Errorf("got %v, asked %t and %q, want %v, %t and %q", err, asked, w.Body, tt.want, tt.asked, tt.body)
 			}
-			if len(warnings) != len(tt.warnings) || len(warnings) == 1 && warnings[0] != tt.warnings[0] {
-				t.Errorf("got the warnings %q, want %q", warnings, tt.warnings)
+			if warned := w.Header().Get(QuoteWarning) != ""; warned != (err == nil) {
+				t.Errorf("got a warning: %t", warned)
 			}
 		})
+	}
+}
+
+// TestWarning: one header has every reason why a quote must not be signed.
+func TestWarning(t *testing.T) {
+	const (
+		lost      = "the recipient is the zero address"
+		local     = "This quote must not be signed: the contracts of the reference deployment exist only on local test chains"
+		noneThere = "This quote must not be signed: chain 1 has no contract at 0x0000000000000000000000000000000000000001"
+	)
+	missing := &quote.Contract{Network: 1, Address: common.BigToAddress(common.Big1)}
+	for name, tt := range map[string]struct {
+		deployment string
+		missing    *quote.Contract
+		warn       string
+		want       string
+	}{
+		"may be signed":          {"example", nil, "", ""},
+		"the devnet":             {"devnet", nil, "", ""},
+		"no contract":            {"example", missing, "", noneThere},
+		"lost":                   {"example", nil, lost, lost},
+		"no contract, lost":      {"example", missing, lost, noneThere + "; " + lost},
+		"reference":              {"reference", nil, "", local},
+		"reference, no contract": {"reference", missing, "", local},
+		"reference, lost":        {"reference", nil, lost, local + "; " + lost},
+	} {
+		v := Quotes{
+			Deployment: &chain.Deployment{Name: tt.deployment},
+			Warn:       func(*Query, quote.Recipient) string { return tt.warn },
+		}
+		got := v.warning(&Query{}, &quote.Request{}, &quote.Quote{Missing: tt.missing})
+		if got != tt.want {
+			t.Errorf("%s: got %q, want %q", name, got, tt.want)
+		}
 	}
 }
 

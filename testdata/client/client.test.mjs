@@ -102,8 +102,27 @@ test('what is not as asked for is UNVERIFIED, with every problem and nothing to 
     const error = await refused(set({ '/v3/swap/quote': edited(change) }).quote(request), 'UNVERIFIED');
     assert.ok(error.problems.length > 0 && error.calls === undefined && Array.isArray(error.checked));
   }
-  const warned = await refused(set({ '/v3/swap/quote': { ...plain, headers: { 'Quote-Warning': 'do not sign' } } }).quote(request), 'UNVERIFIED');
-  assert.match(warned.problems[0], /do not sign/);
+});
+
+test('a quote of which the gateway itself warns is refused, and the refusal has what was checked if nothing else is wrong', async () => {
+  const headers = { 'Quote-Warning': 'do not sign' };
+  for (const answer of [plain, golden('details-unshield')]) {
+    const { include: _, ...sent } = answer.request;
+    const accepted = await set({ '/v3/swap/quote': answer }).quote(sent);
+    const warned = await refused(set({ '/v3/swap/quote': { ...answer, headers } }).quote(sent), 'UNVERIFIED');
+    assert.deepEqual(warned.problems, ['The gateway itself warns: do not sign']);
+    const timeless = ({ expiresAt, ...result }) => ({ ...result, ends: Number.isFinite(expiresAt) });
+    assert.deepEqual(timeless(warned.result), { ...timeless(accepted), warning: 'do not sign' });
+    assert.deepEqual(warned.checked, accepted.checked);
+  }
+  for (const [change, problem] of [[(q) => { q.destAmount = '1'; }, /destAmount is 1/], [(q) => { delete q.details; }, /details is missing/]]) {
+    const both = await refused(set({ '/v3/swap/quote': { ...edited(change), headers } }).quote(request), 'UNVERIFIED');
+    assert.match(both.problems[0], /do not sign/);
+    assert.match(both.problems.slice(1).join(), problem);
+    assert.ok(!('result' in both));
+  }
+  const none = set({ '/v3/swap/quote': { ...plain, headers: { 'Quote-Warning': '' } } });
+  assert.equal((await none.quote(request)).calls.length, 2);
 });
 
 test('what is pinned counts, and is asked for when an answer is judged', async () => {

@@ -44,7 +44,7 @@ export function sentence(error: unknown): string {
     case 'INVALID_RECIPIENT': return error.reason === 'TOKEN' ? 'That is a token' : error.message
     case 'UNSUPPORTED_PAIR': return (error.alternatives ?? []).map(({ dstChain, dstToken }) => dstToken + dstChain).join()
     case 'RATE_LIMITED': return `${error.retryAfter ?? 60}`
-    case 'UNVERIFIED': return error.problems.join(' ')
+    case 'UNVERIFIED': return error.result?.quote.details.arrival.amount ?? error.problems.join(' ')
     // @ts-expect-error a misspelt code
     case 'RATE_LIMITTED': return ''
     default: return `${code} ${error.requestId ?? ''}`

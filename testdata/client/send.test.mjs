@@ -155,6 +155,15 @@ test('only what was checked is sent', async () => {
       assert.deepEqual(wallet.asked, [], `${what}: ${by}`);
     }
   }
+  // Nor is a quote of which the gateway itself warns, though it matches the request.
+  const gateway = async (address) => new Response(address.includes('/pairs') ? listing.body : golden('details').body, { headers: { 'Quote-Warning': 'no such contract' } });
+  const warning = createClient({ gateway: 'http://x', fetch: gateway });
+  const { result } = await warning.quote(golden('details').request).catch((error) => error);
+  for (const options of [{ client: warning }, { client: clientOf('details') }, { listing: JSON.parse(listing.body) }, { unverified: true }]) {
+    const wallet = newWallet(() => ({}));
+    await fails(send(wallet, copyOf(result), { ...options, ...fast }), 'UNVERIFIED', 'NOTHING');
+    assert.deepEqual(wallet.asked, []);
+  }
   // What is changed while it is being sent is not sent.
   const { checked } = await quoteOf();
   const want = copyOf(checked.calls);

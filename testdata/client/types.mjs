@@ -90,7 +90,7 @@ export function compareTypes(program, typesFile, contract) {
   for (const part of strip(checker.getDeclaredTypeOfSymbol(exported.get('QuoteError')))) {
     const name = checker.typeToString(checker.getTypeOfSymbol(part.getProperty('code')));
     for (const { name: field } of checker.getPropertiesOfType(part)) {
-      const ours = ['name', 'message', 'stack', 'cause', 'status', 'retryAfter', 'problems', 'checked', 'quote', 'needs'];
+      const ours = ['name', 'message', 'stack', 'cause', 'status', 'retryAfter', 'problems', 'checked', 'quote', 'result', 'needs'];
       if (!error.has(field) && !ours.includes(field)) problems.push(`QuoteError ${name}.${field}: the contract lacks it`);
     }
   }

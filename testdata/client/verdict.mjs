@@ -9,6 +9,7 @@ let listing; // the first line
 
 const reply = ({ body, status = 200, headers = {} }) => new Response(body, { status, headers });
 const FIELDS = ['code', 'status', 'param', 'reason', 'minAmount', 'maxAmount', 'successor', 'until', 'alternatives', 'retryAfter'];
+const callsOf = ({ calls, wrap = [] }) => [...calls, ...wrap];
 const isPassing = async (client, asked) => {
   let passing = false;
   const stop = new AbortController();
@@ -37,10 +38,9 @@ async function judge({ kind, request, quote, body, asked, status, headers, since
       return { ok: true, short: (signed && shortOf(told, signed)) ?? '' };
     }
     if (kind === 'error') return { ok: Boolean(await client.status(asked)) };
-    const checked = await client.quote({ ...rest, ...(simulate && { simulate }) });
-    return { ok: true, calls: [...checked.calls, ...(checked.wrap ?? [])] };
+    return { ok: true, calls: callsOf(await client.quote({ ...rest, ...(simulate && { simulate }) })) };
   } catch (error) {
-    if (kind !== 'error') return { ok: false, code: error.code ?? error.name };
+    if (kind !== 'error') return { ok: false, code: error.code ?? error.name, calls: error.result && callsOf(error.result) };
     const fields = Object.fromEntries(FIELDS.map((name) => [name, error[name]]));
     return { ok: false, ...fields, passing: await isPassing(client, asked) };
   }

@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,19 +145,36 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	if err != nil {
 		return nil, err
 	}
-	if warning := a.header.Get("Quote-Warning"); warning != "" {
-		return nil, a.note(unverified(refusedQuote, fmt.Errorf("the gateway itself warns: %.400q", warning)))
-	}
 	checked, err := Verify(r, a.body, known)
+	switch {
+	case err != nil:
+	case checked.Quote.Details == nil:
+		err = unverified(refusedQuote, errors.New("details: missing although requested"))
+	default:
+		checked.Expires = checked.Quote.expires(asked, a.header)
+	}
+	if warning := strings.Join(a.header.Values("Quote-Warning"), ", "); warning != "" {
+		err = warned(warning, checked, err)
+	}
 	if err != nil {
 		return nil, a.note(err)
 	}
-	if checked.Quote.Details == nil {
-		return nil, a.note(unverified(refusedQuote, errors.New("details: missing although requested")))
-	}
-	checked.Expires = checked.Quote.expires(asked, a.header)
 	checked.origin = c
 	return checked, nil
+}
+
+// warned is the error of a quote of which the gateway itself warns, beside what else is wrong with it.
+func warned(warning string, checked *Checked, err error) error {
+	problem := fmt.Errorf("the gateway itself warns: %.400q", warning)
+	var e *Error
+	if !errors.As(err, &e) {
+		e = unverified("do not sign this quote: it matches the request, but carries a warning", problem)
+		checked.Warning = warning
+		e.Checked = checked
+		return e
+	}
+	e.Problems = slices.Insert(e.Problems, 0, problem.Error())
+	return e
 }
 
 // known is what quotes are held against now.

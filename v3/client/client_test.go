@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -71,32 +72,92 @@ func TestAnswersThatAreNone(t *testing.T) {
 	for name, test := range map[string]struct {
 		status     int
 		body       string
-		warning    string
 		code, says string
 	}{
-		"a refusal":           {400, refusal, "", AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
-		"another service":     {404, "<html>not here</html>", "", Unreadable, "status 404, 21 bytes"},
-		"JSON of another":     {500, `{"message":"no"}`, "", Unreadable, "unexpected response"},
-		"a redirect":          {302, ``, "", Unreadable, "status 302, 0 bytes"},
-		"not JSON":            {200, "quote", "", Unreadable, "unexpected response"},
-		"another form":        {200, `{"to": 7}`, "", Unverified, "the response is malformed"},
-		"a list":              {200, `[]`, "", Unreadable, "unexpected response"},
-		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, "", Unverified, "the response is malformed"},
-		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, "", Unreadable, "unexpected response"},
-		"nothing":             {200, `{}`, "", Unverified, "to: it is missing"},
-		"too deep":            {200, deep, "", Unreadable, "unexpected response"},
-		"no details":          {200, without, "", Unverified, "details: missing although requested"},
-		"a warning":           {200, string(read(t, "details").body), "must not be signed", Unverified, "must not be signed"},
+		"a refusal":           {400, refusal, AmountOutOfRange, "the gateway refused: Too little (AMOUNT_OUT_OF_RANGE, request 7)"},
+		"another service":     {404, "<html>not here</html>", Unreadable, "status 404, 21 bytes"},
+		"JSON of another":     {500, `{"message":"no"}`, Unreadable, "unexpected response"},
+		"a redirect":          {302, ``, Unreadable, "status 302, 0 bytes"},
+		"not JSON":            {200, "quote", Unreadable, "unexpected response"},
+		"another form":        {200, `{"to": 7}`, Unverified, "the response is malformed"},
+		"a list":              {200, `[]`, Unreadable, "unexpected response"},
+		"decimals out of all": {200, `{"srcToken":{"decimals":1000}}`, Unverified, "the response is malformed"},
+		"endless":             {200, `{"to":"` + strings.Repeat("0", maxAnswer) + `"}`, Unreadable, "unexpected response"},
+		"nothing":             {200, `{}`, Unverified, "to: it is missing"},
+		"too deep":            {200, deep, Unreadable, "unexpected response"},
+		"no details":          {200, without, Unverified, "details: missing although requested"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, r *http.Request) {
-				w.Header().Set("Quote-Warning", test.warning)
-				says(test.status, test.body)(w, r)
-			}))
+			c := newClient(t, (&fakeGateway{}).serve(t, says(test.status, test.body)))
 			_, err := c.Quote(t.Context(), r)
 			wantError(t, err, test.says)
 			if e := wantCode(t, err, test.code); e.Status != test.status {
 				t.Errorf("got status %d, want %d", e.Status, test.status)
+			}
+		})
+	}
+}
+
+// TestWarnedQuotes: a quote of which the gateway itself warns is refused, and the error has the checked quote if nothing
+// else is wrong with it.
+func TestWarnedQuotes(t *testing.T) {
+	g := read(t, "details")
+	alter := func(e edit) []byte { return e.apply(t, g.body) }
+	for name, test := range map[string]struct {
+		body     []byte
+		warnings []string
+		problems []string // empty if it is accepted
+		checked  bool
+	}{
+		"no warning":         {g.body, nil, nil, true},
+		"an empty one":       {g.body, []string{""}, nil, true},
+		"a warning":          {g.body, []string{"do not sign"}, []string{`the gateway itself warns: "do not sign"`}, true},
+		"the second of two":  {g.body, []string{"", "do not"}, []string{`the gateway itself warns: ", do not"`}, true},
+		"another amount too": {alter(edit{Path: "destAmount", Set: json.RawMessage(`"1"`)}), []string{"no"}, []string{`the gateway itself warns: "no"`, "destAmount: "}, false},
+		"no details either":  {alter(edit{Path: "details", Drop: true}), []string{"no"}, []string{`the gateway itself warns: "no"`, "details: "}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newClient(t, (&fakeGateway{}).serve(t, func(w http.ResponseWriter, r *http.Request) {
+				w.Header()["Quote-Warning"] = test.warnings
+				says(200, string(test.body))(w, r)
+			}))
+			got, err := c.Quote(t.Context(), g.request)
+			if test.problems != nil {
+				e := wantCode(t, err, Unverified)
+				if len(e.Problems) < len(test.problems) || got != nil || e.Status != 200 {
+					t.Fatalf("got %+v and %+v", got, e)
+				}
+				for i, want := range test.problems {
+					if !strings.HasPrefix(e.Problems[i], want) {
+						t.Errorf("got the problems %q, want %q", e.Problems, test.problems)
+					}
+				}
+				wantError(t, err, test.problems[0])
+				got = e.Checked
+			} else if err != nil {
+				t.Fatal(err)
+			}
+			if !test.checked {
+				if got != nil {
+					t.Errorf("got a result of what is not right: %+v", got)
+				}
+				return
+			}
+			want, err := Verify(g.request, g.body, listed(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.Expires.IsZero() {
+				t.Error("it never expires")
+			}
+			if isRefused := got.Client() == nil; isRefused != (got.Warning != "") {
+				t.Errorf("got the warning %q", got.Warning)
+			}
+			got.Expires = time.Time{}
+			got.Warning = ""
+			got.origin = nil
+			if got.Pair = want.Pair; !reflect.DeepEqual(got, want) {
+				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})
 	}

@@ -24,6 +24,9 @@ func (c *Client) Recheck(ctx context.Context, q *Checked) error {
 
 // Recheck is Client.Recheck against what is known.
 func (q *Checked) Recheck(k Known) error {
+	if q.Warning != "" {
+		return warned(q.Warning, q, nil)
+	}
 	answer, err := json.Marshal(q.Quote)
 	if err != nil {
 		return unverified(refusedQuote, err)

@@ -211,14 +211,17 @@ func (c verdictCase) judge(t *testing.T, listing []byte) verdict {
 	if err != nil {
 		return c.refused(err)
 	}
-	v := verdict{OK: true}
+	return verdict{OK: true, Calls: verdictCalls(checked)}
+}
+
+func verdictCalls(checked *Checked) (calls []verdictCall) {
 	for _, call := range append(slices.Clone(checked.Calls), checked.Wrap...) {
-		v.Calls = append(v.Calls, verdictCall{
+		calls = append(calls, verdictCall{
 			ChainID: hexutil.EncodeUint64(call.ChainID), To: strings.ToLower(call.To.Hex()),
 			Data: hexutil.Encode(call.Data), Value: hexutil.EncodeBig(call.Value),
 		})
 	}
-	return v
+	return calls
 }
 
 func (c verdictCase) refused(err error) verdict {
@@ -227,6 +230,9 @@ func (c verdictCase) refused(err error) verdict {
 		return verdict{Code: err.Error()}
 	}
 	v := verdict{Code: e.Code}
+	if e.Checked != nil {
+		v.Calls = verdictCalls(e.Checked)
+	}
 	if c.Kind != "error" {
 		return v
 	}
@@ -294,6 +300,25 @@ func quoteCases(t *testing.T) (cases []verdictCase) {
 		for what, body := range alterations(t, g.body) {
 			cases = append(cases, verdictCase{
 				name: name + ", " + what, Kind: "quote", want: g.request, Request: g.request.query(), Body: body,
+			})
+		}
+	}
+	return append(cases, warnedCases(t)...)
+}
+
+// warnedCases are quotes of which the gateway itself warns, right and wrong ones.
+func warnedCases(t *testing.T) (cases []verdictCase) {
+	for _, name := range []string{"details", "details-native", "details-burn-partner", "details-unshield"} {
+		g := read(t, name)
+		for what, body := range map[string][]byte{
+			"right":              g.body,
+			"another amount":     edit{Path: "destAmount", Set: json.RawMessage(`"1"`)}.apply(t, g.body),
+			"without details":    edit{Path: "details", Drop: true}.apply(t, g.body),
+			"without its amount": edit{Path: "destAmount", Drop: true}.apply(t, g.body),
+		} {
+			cases = append(cases, verdictCase{
+				name: name + ", warned of, " + what, Kind: "quote", want: g.request, Request: g.request.query(),
+				Body: string(body), Headers: map[string]string{"Quote-Warning": "do not sign"},
 			})
 		}
 	}

@@ -57,7 +57,8 @@ type Checked struct {
 	// that is not known.
 	Sufficient *bool
 
-	OwnNote bool // Main has a note of WithNote
+	OwnNote bool   // Main has a note of WithNote
+	Warning string // the gateway's own, of a quote that must not be signed: see Error.Checked
 
 	origin *Client // whose Quote gave it
 }

@@ -3,6 +3,7 @@ const FIELDS = {
   srcToken: 'from-token', srcChain: 'from-chain', dstToken: 'to-token', dstChain: 'to-chain', amount: 'amount',
   recipient: 'recipient', recipientType: 'recipient', integratorId: 'integrator'
 };
+const isReference = listing.deployment === 'reference'; // its contracts exist on local chains only: nothing is signed
 // The chains that most people have come first, then the others by name, then the private balances.
 const FIRST = [1, 8453, 56, HUB];
 const rank = (id) => (isPrivate(id) ? 99 + rank(networkOf(id)) : FIRST.includes(id) ? FIRST.indexOf(id) : 50);

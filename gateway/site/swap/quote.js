@@ -71,6 +71,7 @@ async function askFor({ from, simulate, ...request }, mine, again) {
     await loadClient((words) => mine === turn && tellWaiting(words));
     const asked = { ...request, ...(account && { from: account.address.toLowerCase(), simulate: simulates }) };
     const swap = await client.quote(asked).catch((error) => {
+      if (isReference && error.result) return error.result; // its quotes carry a warning: they are shown, not signed
       if (!asked.simulate || error.param !== 'include') throw error;
       simulates = false;
       return client.quote({ ...asked, simulate: false });
@@ -288,12 +289,13 @@ function showChecked({ checked }) {
     : [tick, passed, pinned ? `, against ${knownName()}` : '']));
 }
 
-function showRefused({ problems, checked }) {
+function showRefused({ problems, checked, result }) {
   setPhase('refused');
-  $('answer').append(el('p', {}, el('b', {}, 'Do not sign this quote anywhere.'), ' At least one check failed.'));
+  const why = result ? ' The gateway warns of it.' : ' At least one check failed.';
+  $('answer').append(el('p', {}, el('b', {}, 'Do not sign this quote anywhere.'), why));
   $('rest').append(fold('Checks', hint(`Checked in your browser against ${knownName()}.`), checkList(checked)));
   $('rest').firstChild.open = true;
   const told = problems.slice(0, 50).map((problem) => text(problem, 600));
-  complain('This quote is not what you asked for. It cannot be sent.', told);
+  complain(`This quote ${result ? 'must not be signed' : 'is not what you asked for'}. It cannot be sent.`, told);
   $('alert').focus();
 }

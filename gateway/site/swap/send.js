@@ -10,8 +10,10 @@ function showSend() {
   const { request, quote, expiresAt } = shown;
   showChecked(shown);
   const above = [whom(shown), factsOf(shown), el('p', { class: 'risk' }, RISK), ...confirmations(shown)];
-  const demo = el('p', { id: 'no-signing' }, 'Demo deployment: this quote cannot be signed here.');
-  if (listing.demo) return place.replaceChildren(...above, demo, clock(expiresAt));
+  if (isReference) {
+    const words = el('p', { id: 'no-signing' }, 'Reference deployment: this quote cannot be signed here.');
+    return place.replaceChildren(...above, words, clock(expiresAt));
+  }
   if (shown.unshield) {
     const wrap = unconfirmed(shown).length ? [] : toWrap(shown);
     return place.replaceChildren(...above, ...wrap, clock(expiresAt));
@@ -137,7 +139,7 @@ function clock(until) {
 }
 
 async function send(swap, wallet) {
-  if (listing.demo || phase !== 'quote' || swap !== shown || unconfirmed(swap).length || Date.now() > swap.expiresAt) {
+  if (isReference || phase !== 'quote' || swap !== shown || unconfirmed(swap).length || Date.now() > swap.expiresAt) {
     return;
   }
   calm();

@@ -20,7 +20,7 @@ const inUse = (wallet) => wallet !== undefined
   && (account?.wallet === wallet || phase === 'signing' && wallets.get(chosen) === wallet);
 
 function watchWallets() {
-  if (listing.demo) return;
+  if (isReference) return;
   addEventListener('eip6963:announceProvider', ({ detail }) => {
     const { info, provider } = detail ?? {};
     const rdns = plain(field(info, 'rdns'), 80).toLowerCase();
@@ -39,7 +39,7 @@ function watchWallets() {
 }
 // Wallets that answer now come after, and so instead of, those that announced themselves before.
 function seekWallets() {
-  if (listing.demo) return;
+  if (isReference) return;
   dispatchEvent(new Event('eip6963:requestProvider'));
   offerInjected();
 }
@@ -115,7 +115,7 @@ function watchMenus() {
 // The wallet first, if the visitor wants that.
 const showAccount = () => put($('wallet-row'), accountRow());
 function accountRow() {
-  if (listing.demo) return el('span', { class: 'hint' }, 'Demo');
+  if (isReference) return el('span', { class: 'hint' }, 'View only');
   if (account) {
     const { address, wallet, chain } = account;
     const network = chain ? chainName(chain) : '';

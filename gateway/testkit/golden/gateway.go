@@ -123,9 +123,16 @@ func noEndpoint(network uint64) string {
 	return fmt.Sprintf(text, network)
 }
 
-// Core is the real core of the reference deployment, with the issuer's built-in
-// fees and a registry that answers from memory.
-func Core() api.Service { return CoreOf(chain.Reference()) }
+// Core is the real core of Deployment, with the issuer's built-in fees and a registry
+// that answers from memory.
+func Core() api.Service { return CoreOf(Deployment()) }
+
+// Deployment is the reference deployment under another name, so that its quotes may be signed.
+func Deployment() *chain.Deployment {
+	d := chain.Reference()
+	d.Name = "example"
+	return d
+}
 
 // CoreOf is Core of another deployment.
 func CoreOf(deployment *chain.Deployment) api.Service {
@@ -155,7 +162,7 @@ func CoreOf(deployment *chain.Deployment) api.Service {
 // out one API key.
 func Gateway(t testing.TB) *gateway.Gateway {
 	t.Helper()
-	return GatewayOf(t, chain.Reference())
+	return GatewayOf(t, Deployment())
 }
 
 // GatewayOf is Gateway of another deployment.

@@ -60,7 +60,7 @@ func (e exchange) newRequest(t *testing.T) *http.Request {
 			r.Host = value
 			continue
 		}
-		r.Header.Set(name, value)
+		r.Header.Add(name, value)
 	}
 	return r
 }

@@ -395,6 +395,8 @@ export interface Checked {
   sufficient: boolean | undefined;
   /** When the quote ends, in milliseconds, by this machine's clock. */
   expiresAt: number;
+  /** The gateway's own, of a quote that must not be signed: only in the result of a refusal. */
+  warning?: string;
 }
 /** A quote with the details that were asked for. */
 export type CompleteQuote = Quote & { details: Details };
@@ -489,8 +491,12 @@ export type QuoteError =
   | Failure<'NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'UNKNOWN_KEY' | 'INTERNAL'>
   /**
    * The check failed: sign nothing, and believe nothing of it. `quote` is the answer, to be shown and not to be used.
+   * `result` is there if nothing is wrong but that the gateway itself warns of the quote: what `quote()` would have
+   * returned, to be shown and not to be signed.
    */
-  | (Failure<'UNVERIFIED'> & { readonly problems: string[]; readonly checked: string[]; readonly quote: unknown })
+  | (Failure<'UNVERIFIED'> & {
+      readonly problems: string[]; readonly checked: string[]; readonly quote: unknown; readonly result?: CheckedQuote;
+    })
   /** The gateway needs a newer version of this package. */
   | (Failure<'OUTDATED'> & { readonly needs: string })
   /** There was no answer. `cause` is what `fetch` threw. */

@@ -315,10 +315,10 @@ export function createClient(options) {
     const report = verify(request, body, { ...truth, now: Date.now(), ...(allowance !== undefined && { allowance }) });
     const problems = [...report.problems];
     if (!isObject(body.details)) problems.push('details is missing, but was requested.');
-    if (warning) problems.unshift(`The gateway itself warns: ${warning.slice(0, 400)}`);
+    const warned = warning ? [`The gateway itself warns: ${warning.slice(0, 400)}`] : [];
     const { calls, wrap, sendCalls, checked, unchecked } = report;
     if (problems.length) {
-      const fields = { code: 'UNVERIFIED', status, problems, checked, quote: body };
+      const fields = { code: 'UNVERIFIED', status, problems: [...warned, ...problems], checked, quote: body };
       throw new QuoteError(`The quote does not match the request: ${problems[0]}`, fields);
     }
     const sufficient = sufficiencyOf(body.details);
@@ -326,8 +326,13 @@ export function createClient(options) {
     const result = wrap.length
       ? { ...common, unshield: true, calls: [], wrap }
       : { ...common, unshield: false, calls, sendCalls };
-    clients.set(result, client);
-    return result;
+    if (!warning) {
+      clients.set(result, client);
+      return result;
+    }
+    result.warning = warning; // it is refused later, too
+    const fields = { code: 'UNVERIFIED', status, problems: warned, checked, quote: body, result };
+    throw new QuoteError(`The quote matches the request, but must not be signed: ${warned[0]}`, fields);
   }
 
   async function quote({ simulate, signal, ...asked }) {
@@ -346,8 +351,8 @@ export function createClient(options) {
     return judge(request, body, { signal, status, warning, expiresAt: () => expiryOf(body.details, headers, now) });
   }
 
-  async function recheck({ request, quote: body, expiresAt }, { allowance, signal } = {}) {
-    return judge(request, body, { signal, allowance, expiresAt: () => expiresAt });
+  async function recheck({ request, quote: body, expiresAt, warning }, { allowance, signal } = {}) {
+    return judge(request, body, { signal, allowance, warning, expiresAt: () => expiresAt });
   }
 
   async function status(asked) {

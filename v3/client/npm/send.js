@@ -114,8 +114,8 @@ export function sendErrorOf(error, sent = 'NOTHING', step = undefined) {
 // `sent` is what was sent so far, as far as it is known. What the caller changes in the quote from here on is not paid.
 function newRun(wallet, given, options) {
   const { client, listing, unverified, onStep, signal, readProvider, batch = true, interval = INTERVAL } = options;
-  const { request, quote, calls, expiresAt, sufficient } = given;
-  const checked = JSON.parse(JSON.stringify({ request, quote, calls, expiresAt, sufficient }));
+  const { request, quote, calls, expiresAt, sufficient, warning } = given;
+  const checked = JSON.parse(JSON.stringify({ request, quote, calls, expiresAt, sufficient, warning }));
   const call = checked.calls[checked.calls.length - 1];
   return {
     wallet, checked, onStep, signal, readProvider, batch, unverified, seconds: interval / 1000,
@@ -246,6 +246,7 @@ async function stillThere(run) {
 
 // Refuses a quote that is not what was checked, or that the account cannot pay as far as the gateway has read.
 async function needVerified(run) {
+  if (run.checked.warning) throw fail(run, 'UNVERIFIED', { problems: ['The gateway itself warns of this quote.'] });
   if (!run.recheck) {
     if (!run.unverified) throw new NotVerified(VERIFIER);
   } else {

@@ -14,6 +14,9 @@ import (
 // cannot pay as far as the gateway has read.
 func (s Sender) verify(ctx context.Context, w *Swap) error {
 	isGiven := s.Client != nil || s.Listing != nil
+	if w.Quote != nil && w.Quote.Warning != "" {
+		return failure(Unverified, "not sent: the gateway itself warns of the quote: %.60q", w.Quote.Warning)
+	}
 	if s.Unverified && !isGiven {
 		return insufficient(w.Quote)
 	}

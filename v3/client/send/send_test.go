@@ -772,6 +772,7 @@ func TestAltered(t *testing.T) {
 		"main call of the quote":   func(w *send.Swap) { w.Quote.Main.To = attacker; w.Main.To = attacker },
 		"a call of the quote":      func(w *send.Swap) { w.Quote.Calls[0].To = attacker },
 		"target of the answer":     func(w *send.Swap) { w.Quote.Quote.To = attacker.Hex() },
+		"a warning of the gateway": func(w *send.Swap) { w.Quote.Warning = "no such contract" },
 		"what arrives":             func(w *send.Swap) { w.Quote.Dest = new(big.Int).Lsh(w.Quote.Dest, 1) },
 		"recipient":                func(w *send.Swap) { w.Quote.Request.Recipient = attacker.Hex() },
 		"half of an own note":      func(w *send.Swap) { w.Quote.OwnNote = true; w.Quote.Main.Data = w.Quote.Main.Data[:9] },

@@ -72,8 +72,8 @@ func checkPackedFiles(t *testing.T, folder string) {
 		}
 	}
 	if want := []string{
-		"README.md", "amount.d.ts", "amount.js", "index.d.ts", "index.js", "package.json", "send.d.ts", "send.js",
-		"verify.d.ts", "verify.js", "wait.js",
+		"README.md", "amount.d.ts", "amount.js", "index.d.ts", "index.js", "package.json", "payments.js", "send.d.ts",
+		"send.js", "verify.d.ts", "verify.js", "wait.js",
 	}; !slices.Equal(got, want) {
 		t.Errorf("npm packs %v, want %v", got, want)
 	}
@@ -123,7 +123,8 @@ func testInNode(t *testing.T, folder, node string) {
 	const tests = "Promise.all(['client', 'send', 'amount'].map((name) => import(`./${name}.test.mjs`)))"
 	cmd := exec.CommandContext(t.Context(), node, "--no-warnings", "--input-type=module", "--eval", tests)
 	cmd.Dir = folder
-	cmd.Env = append(os.Environ(), "GOLDENS="+testdata+"/v3", "AMOUNTS="+testdata+"/client/amounts.json")
+	cmd.Env = append(os.Environ(), "GOLDENS="+testdata+"/v3", "AMOUNTS="+testdata+"/client/amounts.json",
+		"SUFFICIENT="+testdata+"/client/sufficient.json")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "fail 0") {
 		t.Errorf("%v\n%s", err, out)

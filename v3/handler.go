@@ -52,7 +52,7 @@ func clientRoutes() []web.Route {
 		"/v3/client/index.js", "/v3/client/index.d.ts",
 		"/v3/client/verify.js", "/v3/client/verify.d.ts",
 		"/v3/client/send.js", "/v3/client/send.d.ts",
-		"/v3/client/wait.js",
+		"/v3/client/payments.js", "/v3/client/wait.js",
 		"/v3/client/amount.js", "/v3/client/amount.d.ts",
 	} {
 		body, err := clientFiles.ReadFile("client/npm/" + path.Base(at))

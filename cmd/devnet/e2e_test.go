@@ -24,6 +24,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
 	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/v3/client/send"
 
 	// The gateway's binary depends on it: without this import, go test would answer from its cache.
 	_ "github.com/quotegate/quotegate/gateway"
@@ -220,11 +221,19 @@ func (w *world) takeTurn(network chain.ID) (done func()) {
 	return turn.Unlock
 }
 
-// execute signs and sends a quote as the client does.
+// execute signs and sends a quote as the client does, but unchecked: it may be of an older version, or altered.
 func (w *world) execute(t testing.TB, q *swap.Checked) *types.Receipt {
 	t.Helper()
 	defer w.takeTurn(q.Swap.Src.Network())()
-	receipt, err := swap.Execute(t.Context(), w.net.Chain(q.Swap.Src).Client(), reference.User.Key, q, nil)
+	sender := send.Sender{
+		Backend:    w.net.Chain(q.Swap.Src).Client(),
+		Account:    send.Key(reference.User.Key),
+		MaxGas:     swap.DefaultMaxGas(q.Swap.Src),
+		Unverified: true,
+	}
+	receipt, err := sender.Send(t.Context(), &send.Swap{
+		ChainID: q.Main.ChainID, Amount: q.Swap.Amount, Approval: q.Approval, Main: q.Main, Quote: q.Checked,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,9 +9,11 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
 
@@ -31,13 +33,31 @@ const (
 	oneSettled = `{"state":"SETTLED","final":true` + settled + `}`
 )
 
+var validUntil = regexp.MustCompile(`"validUntil":"[^"]*"`)
+
+// quotesServed counts them. Quotes that end at the same time are the same swap, which is sent once.
+var quotesServed atomic.Int64
+
+// another serves quotes of which each is another swap.
+func another(gateway http.Handler) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		gateway.ServeHTTP(answer, r)
+		ends := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC).Add(time.Duration(quotesServed.Add(1)) * time.Second)
+		other := []byte(fmt.Sprintf(`"validUntil":%q`, ends.Format(time.RFC3339)))
+		_, _ = w.Write(validUntil.ReplaceAll(answer.Body.Bytes(), other))
+	}
+}
+
 // serveStatus serves the answer to wish, the listing, and one status after the other of whatever is asked for; the last
 // one again and again. A status is "STATE final" and more fields, or the code of a refusal.
 func serveStatus(t *testing.T, statuses ...string) string {
 	t.Helper()
 	var asked atomic.Int64
 	mux := http.NewServeMux()
-	mux.Handle("/", realGateway(t))
+	gateway := realGateway(t)
+	mux.Handle("/", gateway)
+	mux.HandleFunc("/v3/swap/quote", another(gateway))
 	mux.HandleFunc("/v3/swap/status", func(w http.ResponseWriter, r *http.Request) {
 		status := statuses[min(int(asked.Add(1)), len(statuses))-1]
 		state, more, _ := strings.Cut(status, ",")
@@ -126,8 +146,8 @@ func TestExecutesAndWaits(t *testing.T) {
 				"Settled: 123.086419 USDC on PulseChain (369), says the gateway.",
 		}},
 		{[]string{"501"}, "", false, 0, "approval, swap", "", []string{"To follow it: quote -gateway http", "-from 1 -wait"}},
-		{nil, "", true, 1, "approval", "", []string{"swap: it would fail: execution reverted: balance too low"}},
-		{[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", false, 0, "swap", "SETTLED",
+		{nil, "", true, 1, "", "", []string{"not sent: the account has 0 of the token", "123456789 are needed"}},
+		{[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", false, 0, "approval, swap", "SETTLED",
 			[]string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
 		{[]string{anotherSwap}, "1h", false, 4, "approval, swap", "",
 			[]string{"do not trust the gateway's answer", `swap.amount: got "1", want "123456789"`}},
@@ -162,10 +182,11 @@ func TestExecutesAndWaits(t *testing.T) {
 			t.Fatalf("%q: got %v: %s", test.says, err, stdout)
 		}
 		var sent []string
+		last := ""
 		for _, tx := range o.Transactions {
 			sent = append(sent, tx.What)
+			last = tx.Hash
 		}
-		last := o.Transactions[len(sent)-1].Hash
 		if code != test.code || strings.Join(sent, ", ") != test.sent || o.Status.State != test.state ||
 			o.Status.TxHash != "" && o.Status.TxHash != last || (o.Error == "") != (test.code == 0) {
 			t.Errorf("%q: got exit code %d and %+v", test.says, code, o)

@@ -118,7 +118,10 @@ func TestPageIsSmall(t *testing.T) {
 	gw := golden.Gateway(t)
 	const most = 64_000
 	total := 0
-	for _, path := range []string{"/", "/v3/client/index.js", "/v3/client/verify.js", "/v3/client/wait.js", "/v3/client/send.js"} {
+	for _, path := range []string{
+		"/", "/v3/client/index.js", "/v3/client/verify.js", "/v3/client/payments.js", "/v3/client/wait.js",
+		"/v3/client/send.js",
+	} {
 		_, body := ask(t, gw, "GET", path, "Accept", browserAccept, "Accept-Encoding", "gzip")
 		t.Logf("%s: %d bytes", path, len(body))
 		total += len(body)

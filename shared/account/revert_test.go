@@ -47,3 +47,21 @@ func FuzzExplainRevert(f *testing.F) {
 		}
 	})
 }
+
+// TestGasFor: a limit covers what a refund has hidden, at most a fifth of the gas (EIP-3529), and what contracts keep.
+func TestGasFor(t *testing.T) {
+	for name, test := range map[string]struct{ used, before, want uint64 }{
+		"nothing is told":           {0, 0, 0},
+		"before refunds":            {80_000, 100_000, 100_000 + 12_500 + 2300},
+		"after the largest refund":  {80_000, 0, 100_000 + 12_500 + 2300},
+		"rounded up":                {80_001, 0, 100_002 + 12_500 + 2300},
+		"less before than after it": {100_000, 80_000, 100_000 + 12_500 + 2300},
+	} {
+		if got := gasFor(test.used, test.before); got != test.want {
+			t.Errorf("%s: got %d, want %d", name, got, test.want)
+		}
+	}
+	if got := withMargin(100_000); got != 125_000 {
+		t.Errorf("with margin: got %d, want 125000", got)
+	}
+}

@@ -108,6 +108,8 @@ export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null
     localStorage.setItem('step', JSON.stringify(step))
   }
   try {
+    const listing = await client.pairs()
+    await send(wallet, swap, { listing, unverified: false })
     const sent = await send(wallet, swap, { client, onStep, signal, resume: kept ? JSON.parse(kept) as Step : undefined, batch: false, interval: 500, readProvider: wallet })
     await client.status({ srcChain: sent.chainId, txHash: sent.txHash, quote: swap.quote, since: sent.since })
     return sent
@@ -119,7 +121,7 @@ export async function pay(wallet: Wallet, swap: PublicQuote, kept: string | null
     if (error.code === 'TOO_LITTLE') console.log(error.actual, error.needed)
     if (error.code === 'UNKNOWN_CHAIN') console.log(error.chainId)
     if (error.code === 'NO_CONTRACT' || error.code === 'CONTRACT_UNKNOWN') console.log(error.address)
-    if (error.code === 'INSUFFICIENT_FUNDS') console.log(error.sent)
+    if (error.code === 'INSUFFICIENT_FUNDS' || error.code === 'WOULD_FAIL') console.log(error.sent)
     throw new Error(`${sent} ${error.step?.step ?? ''}`)
   }
 }

@@ -10,7 +10,7 @@ import { createWalletClient, custom } from 'viem';
 function golden(name) {
   const [request, answer] = readFileSync(`${process.env.GOLDENS}/${name}.http`, 'utf8').split(/\n\n(?=\d{3}\n)/);
   const { include, ...asked } = Object.fromEntries(new URL(request.split('\n')[0].split(' ')[1], 'http://x').searchParams);
-  return { request: asked, body: answer.slice(answer.indexOf('\n\n') + 2) };
+  return { request: asked, include, body: answer.slice(answer.indexOf('\n\n') + 2) };
 }
 const listing = golden('pairs');
 const account = '0x9d7877ec33Cf3397d79A3E06D4a5cb373b7961F1';
@@ -18,15 +18,25 @@ const native = 'details-native';
 const ethereum = { id: 1, name: 'Ethereum', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 }, rpcUrls: { default: { http: [] } } };
 const hash = (digit) => '0x' + String(digit).repeat(64);
 
-// A client whose gateway is the exchange on record.
-const clientOf = (name, pinned) => createClient({
+// A client whose gateway is the exchange on record, but for when it ends: quotes with the same end are the same swap.
+let ends = Date.parse('2026-11-15T12:01:00Z');
+const clientOf = (name, pinned, alter = () => {}) => createClient({
   gateway: 'http://x', ...(pinned && { pinned }),
-  fetch: async (address) => new Response(address.includes('/pairs') ? listing.body : golden(name).body),
+  fetch: async (address) => {
+    if (address.includes('/pairs')) return new Response(listing.body);
+    const quote = JSON.parse(golden(name).body);
+    ends += 1000;
+    quote.details.validUntil = new Date(ends).toISOString().replace('.000', '');
+    alter(quote.details);
+    return new Response(JSON.stringify(quote));
+  },
 });
-async function quoteOf(name = 'details') {
-  const client = clientOf(name);
-  return { client, checked: { ...await client.quote(golden(name).request), expiresAt: Date.now() + 60_000 } };
+async function quoteOf(name = 'details', alter = undefined) {
+  const client = clientOf(name, undefined, alter);
+  const { request, include = '' } = golden(name);
+  return { client, checked: await client.quote({ ...request, simulate: include.includes('simulation') }) };
 }
+const copyOf = (value) => JSON.parse(JSON.stringify(value));
 
 // A wallet on a chain. `sends` is everything that it was asked to pay for; rules replace what it answers.
 function newWallet(rules) {
@@ -66,6 +76,14 @@ const after = (ms) => { // AbortSignal.timeout does not keep Node running
   return stop.signal;
 };
 const fast = { interval: 5 };
+const soon = async (is) => { // a test that fails ends
+  for (let n = 0; !is() && n < 100_000; n++) await new Promise(setImmediate);
+  assert.ok(is(), 'it never came to that');
+};
+const leave = () => { // once nobody knows whether it was sent
+  const stop = new AbortController();
+  return { ...fast, signal: stop.signal, onStep: ({ step }) => { if (step === 'unclear') stop.abort(); } };
+};
 const fails = async (promise, code, sent) => {
   const error = await promise.then(() => assert.fail('it was sent'), (e) => e);
   assert.ok(error instanceof SendError && error instanceof Error, String(error.stack));
@@ -89,20 +107,94 @@ test('one by one, each step told before it is taken', async () => {
   assert.equal(swaps(wallet), 1);
 });
 
-test('what the account allows is read, with a client and without', async () => {
-  for (const withClient of [true, false]) {
-    const { client, checked } = await quoteOf();
-    const wallet = newWallet(() => ({}));
-    wallet.allowance = 10n ** 30n;
-    await send(wallet, checked, { ...(withClient && { client }), ...fast });
-    assert.equal(wallet.sends.length, 1);
-    const unread = newWallet((_, { refuse }) => ({ eth_call: () => refuse(-32603) }));
-    await send(unread, (await quoteOf()).checked, { ...(withClient && { client }), ...fast });
-    assert.equal(unread.sends.length, 2);
+// What send may check a quote against, and with `unverified` a copy that nobody checks.
+const VERIFIERS = {
+  'its client': ({ checked }) => [checked, {}],
+  'a client': ({ checked, client }) => [copyOf(checked), { client }],
+  'a listing': ({ checked }) => [copyOf(checked), { listing: JSON.parse(listing.body) }],
+  nothing: ({ checked }) => [copyOf(checked), { unverified: true }],
+};
+test('what the account allows is read, whoever checks the quote', async () => {
+  for (const [name, by] of Object.entries(VERIFIERS)) {
+    const pay = async (wallet) => {
+      const [quote, options] = by(await quoteOf());
+      await send(wallet, quote, { ...options, ...fast });
+      return wallet.sends.length;
+    };
+    const allowed = newWallet(() => ({}));
+    allowed.allowance = 10n ** 30n;
+    assert.equal(await pay(allowed), 1, name);
+    assert.equal(await pay(newWallet((_, { refuse }) => ({ eth_call: () => refuse(-32603) }))), 2, name);
   }
   const { checked } = await quoteOf();
   const less = { ...checked, calls: checked.calls.slice(-1) };
-  await fails(send(newWallet(() => ({})), less, fast), 'ALLOWANCE', 'NOTHING');
+  await fails(send(newWallet(() => ({})), less, { ...fast, unverified: true }), 'ALLOWANCE', 'NOTHING');
+});
+
+test('only what was checked is sent', async () => {
+  const attacker = '0x' + 'ab'.repeat(20);
+  const alterations = {
+    'the target of the swap': ({ calls }) => { calls.at(-1).to = attacker; },
+    'the calldata of the swap': ({ calls }) => { calls.at(-1).data = calls.at(-1).data.replace(/5aaeb6053f/, 'abababab0f'); },
+    'the value of the swap': ({ calls }) => { calls.at(-1).value = '0x1'; },
+    'the chain of the swap': ({ calls }) => { calls.at(-1).chainId = '0x38'; },
+    'the spender of the approval': ({ calls }) => { calls[0].data = calls[0].data.slice(0, 34) + attacker.slice(2) + calls[0].data.slice(74); },
+    'a call more': ({ calls }) => { calls.unshift({ ...calls[0], to: attacker }); },
+    'the swap is missing': ({ calls }) => { calls.pop(); },
+    'the recipient of the request': ({ request }) => { request.recipient = attacker; },
+    'the target of the quote': ({ quote }) => { quote.to = attacker; },
+    'what arrives': ({ quote }) => { quote.destAmount = '99800000'; },
+  };
+  for (const [what, alter] of Object.entries(alterations)) {
+    for (const by of ['its client', 'a client', 'a listing']) {
+      const [quote, options] = VERIFIERS[by](await quoteOf());
+      alter(quote);
+      const wallet = newWallet(() => ({}));
+      const { problems } = await fails(send(wallet, quote, { ...options, ...fast }), 'UNVERIFIED', 'NOTHING');
+      assert.ok(problems.length, what);
+      assert.deepEqual(wallet.asked, [], `${what}: ${by}`);
+    }
+  }
+  // Nor is a quote of which the gateway itself warns, though it matches the request.
+  const gateway = async (address) => new Response(address.includes('/pairs') ? listing.body : golden('details').body, { headers: { 'Quote-Warning': 'no such contract' } });
+  const warning = createClient({ gateway: 'http://x', fetch: gateway });
+  const { result } = await warning.quote(golden('details').request).catch((error) => error);
+  for (const options of [{ client: warning }, { client: clientOf('details') }, { listing: JSON.parse(listing.body) }, { unverified: true }]) {
+    const wallet = newWallet(() => ({}));
+    await fails(send(wallet, copyOf(result), { ...options, ...fast }), 'UNVERIFIED', 'NOTHING');
+    assert.deepEqual(wallet.asked, []);
+  }
+  // What is changed while it is being sent is not sent.
+  const { checked } = await quoteOf();
+  const want = copyOf(checked.calls);
+  const wallet = newWallet(() => ({}));
+  await send(wallet, checked, { ...fast, onStep: () => { for (const call of checked.calls) call.to = attacker; } });
+  assert.deepEqual(wallet.sends.map(({ to }) => to), want.map(({ to }) => to));
+});
+
+test('without something to check it against, a copy is not sent', async () => {
+  const isUsage = (error) => error instanceof TypeError && !(error instanceof SendError) && /client or listing/.test(error.message);
+  const { client, checked } = await quoteOf();
+  for (const copy of [copyOf(checked), { ...checked }, structuredClone(checked)]) {
+    for (const resume of [undefined, { step: 'connect', chainId: '0x1', call: checked.calls.at(-1) }]) {
+      const wallet = newWallet(() => ({}));
+      await assert.rejects(send(wallet, copy, { ...fast, resume }), isUsage);
+      assert.deepEqual(wallet.asked, []);
+    }
+  }
+  await send(newWallet(() => ({})), await client.recheck(copyOf(checked)), fast); // what recheck gives was checked too
+  // What is past signing is only watched for.
+  const steps = [];
+  const wallet = newWallet(() => ({}));
+  await send(wallet, (await quoteOf()).checked, { ...fast, onStep: keep(steps) });
+  const past = JSON.parse(steps.find((step) => step.includes('"swap"')));
+  const later = await quoteOf();
+  const watch = (options) => send(wallet, copyOf(later.checked), { ...leave(), ...options });
+  await fails(watch({ resume: past }), 'UNCLEAR', 'UNKNOWN');
+  await fails(watch({ client: later.client }), 'UNCLEAR', 'UNKNOWN'); // it is known now, without the step too
+  assert.equal(swaps(wallet), 1);
+  const approval = JSON.parse(steps.find((step) => step.includes('"confirm"')));
+  await assert.rejects(send(wallet, copyOf((await quoteOf()).checked), { ...fast, resume: approval }), isUsage);
 });
 
 test('a batch, and a wallet that cannot after all', async () => {
@@ -158,15 +250,85 @@ test('before the wallet is asked to pay, an error says that the swap was not sen
     assert.match(error.message, /not sent\.$|Nothing (else )?was sent\.$/, error.message);
     assert.ok(swaps(wallet) <= 1 && wallet.blocks.flat().every((tx) => !isSwap({ data: tx.input })), code);
   }
-  const late = { ...(await quoteOf()).checked, expiresAt: Date.now() - 1 };
-  await fails(send(newWallet(() => ({})), late, fast), 'EXPIRED', 'NOTHING');
-  // A node that takes long: what is asked for last is still in time.
-  const slow = (await quoteOf()).checked;
-  const slowly = newWallet(() => ({ eth_blockNumber: () => { slow.expiresAt = Date.now() - 1; return '0x1'; } }));
-  await fails(send(slowly, slow, fast), 'EXPIRED', 'APPROVAL');
-  assert.equal(swaps(slowly), 0);
   const other = (await quoteOf('from-allowed-little')).checked;
   await fails(send(newWallet(() => ({})), other, fast), 'OTHER_ACCOUNT', 'NOTHING');
+});
+
+test('after the expiry nothing is signed, and what may be out is only watched', async (t) => {
+  const { checked } = await quoteOf();
+  t.mock.timers.enable({ apis: ['Date'], now: checked.expiresAt - 1000 });
+  const expire = () => t.mock.timers.setTime(checked.expiresAt + 1);
+  const inTime = () => t.mock.timers.setTime(checked.expiresAt - 1000);
+  // When it expires, what was sent then, and what the wallet was asked to sign.
+  const cases = {
+    'before it begins': [expire, {}, 'NOTHING', 0],
+    'while the node is asked before the approval': [inTime, { eth_getTransactionCount: () => { expire(); return '0x7'; } }, 'NOTHING', 0],
+    'while the approval is told': [inTime, {}, 'NOTHING', 0, ({ step, what }) => step === 'sign' && what === 'approval' && expire()],
+    'while the approval confirms': [inTime, { eth_getTransactionReceipt: () => { expire(); return { status: '0x1' }; } }, 'APPROVAL', 1],
+    'while the swap is told': [inTime, {}, 'APPROVAL', 1, ({ step, what }) => step === 'sign' && what === 'swap' && expire()],
+    'while the batch is told': [inTime, { wallet_getCapabilities: () => ({}) }, 'NOTHING', 0, ({ step }) => step === 'sign' && expire()],
+  };
+  for (const [name, [begin, rules, sent, signed, onStep]] of Object.entries(cases)) {
+    begin();
+    const wallet = newWallet(() => rules);
+    const { step } = await fails(send(wallet, checked, { ...fast, onStep }), 'EXPIRED', sent);
+    assert.equal(wallet.sends.length, signed, name);
+    assert.notEqual(step?.step, 'sign', `${name}: the wallet was not asked`);
+  }
+  // A swap that the wallet was asked for in time.
+  inTime();
+  const wallet = newWallet((w, { refuse, mine }) => ({ eth_sendTransaction: ([tx]) => { if (!isSwap(tx)) return mine(tx); expire(); return refuse(-32603); } }));
+  await fails(send(wallet, checked, leave()), 'UNCLEAR', 'UNKNOWN');
+  await fails(send(wallet, copyOf(checked), leave()), 'UNCLEAR', 'UNKNOWN');
+  assert.equal(swaps(wallet), 1);
+});
+
+test('what the account lacks is said before the wallet is asked to sign', async () => {
+  const simulated = (change) => (details) => {
+    details.simulation = { blockNumber: 1, calls: details.sendCalls.calls.map(() => ({ gasUsed: 1, gasLimit: 2, status: 'SUCCESS' })), event: true, native: { actual: '5', needed: '5' } };
+    details.checks.native.actual = '5';
+    change(details, details.simulation);
+  };
+  // As the gateway has read it: the wallet is asked for nothing.
+  const from = newWallet(() => ({ eth_requestAccounts: () => ['0x00000000000000000000000000000000000A11cE'], eth_accounts: () => ['0x00000000000000000000000000000000000A11cE'] }));
+  const gateway = async (change) => {
+    const client = clientOf('from-allowed-little', undefined, simulated(change));
+    return client.quote({ ...golden('from-allowed-little').request, simulate: true });
+  };
+  for (const [name, change, code, want] of [
+    ['too little of the token', ({ checks }) => { checks.balance.actual = '99999999'; }, 'TOO_LITTLE', ['99999999', '100000000']],
+    ['too few coins for the gas', (_, { native }) => { native.actual = '4'; }, 'TOO_LITTLE', ['4', '5']],
+    ['no coins', ({ checks }, { native }) => { checks.native.actual = native.actual = native.needed = '0'; }, 'TOO_LITTLE', ['0', '0']],
+    ['a call fails', (_, { calls }) => { calls[1].status = 'FAILED'; }, 'WOULD_FAIL'],
+    ['it is another swap', (_, simulation) => { simulation.event = false; }, 'WOULD_FAIL'],
+  ]) {
+    const checked = await gateway(change);
+    assert.equal(checked.sufficient, false, name);
+    const error = await fails(send(from, checked, fast), code, 'NOTHING');
+    if (want) assert.deepEqual([error.actual, error.needed], want, name);
+    await fails(send(from, copyOf(checked), { ...fast, unverified: true }), code, 'NOTHING');
+    assert.deepEqual(from.asked, [], name);
+  }
+  await send(from, await gateway((_, simulation) => { simulation.calls[1].status = 'UNPROVEN'; delete simulation.event; }), fast);
+  assert.equal(from.sends.length, 2);
+  // As the wallet's own node reads it.
+  const amount = BigInt((await quoteOf(native)).checked.request.amount);
+  const coins = (count) => () => ({ eth_getBalance: () => '0x' + count.toString(16) });
+  for (const [name, golden, rules, want] of [
+    ['tokens', 'details', () => ({ eth_call: () => '0x1' }), ['1', '100000000']],
+    ['no coins for gas', 'details', coins(0n), ['0', '1']],
+    ['too few coins', native, coins(amount - 1n), [String(amount - 1n), String(amount)]],
+    ['none left for gas', native, coins(amount), [String(amount), String(amount + 1n)]],
+    ['a coin left', native, coins(amount + 1n)],
+  ]) {
+    const wallet = newWallet(rules);
+    const sending = send(wallet, (await quoteOf(golden)).checked, fast);
+    if (!want) await sending;
+    else {
+      const error = await fails(sending, 'TOO_LITTLE', 'NOTHING');
+      assert.deepEqual([error.actual, error.needed, wallet.sends.length], [...want, 0], name);
+    }
+  }
 });
 
 // What a node may answer to eth_getCode, and what that makes of the address.
@@ -211,7 +373,7 @@ test('nothing without code is paid or approved', async () => {
   const spender = '0x' + 'ab'.repeat(20);
   const other = { ...approval, data: approval.data.slice(0, 34) + spender.slice(2) + approval.data.slice(74) };
   const wallet = newWallet(() => ({ eth_getCode: ([address]) => (address === spender ? '0x' : '0x6080') }));
-  const error = await fails(send(wallet, { ...(await quoteOf()).checked, calls: [other, swap] }, fast), 'NO_CONTRACT', 'NOTHING');
+  const error = await fails(send(wallet, { ...(await quoteOf()).checked, calls: [other, swap] }, { ...fast, unverified: true }), 'NO_CONTRACT', 'NOTHING');
   assert.equal(error.address, spender);
   // An allowance that is in place leaves only the swap, and only its target is looked at.
   const looked = [];
@@ -382,7 +544,7 @@ test('too little money: the account tells whether it was sent all the same', asy
     // A reload while it looked does not know that, and only watches.
     const late = newWallet((w) => withPool(w));
     const look = JSON.parse(steps.find((step) => step.includes('"look"')));
-    await fails(send(late, JSON.parse(JSON.stringify({ ...checked, expiresAt: checked.expiresAt + 1 })), { ...fast, resume: look, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
+    await fails(send(late, copyOf((await quoteOf()).checked), { ...fast, resume: look, signal: after(40) }), 'UNCLEAR', 'UNKNOWN');
     assert.equal(swaps(late), 0, name);
   }
   // An approval pays nothing, and the number of an account says nothing of a batch.
@@ -409,7 +571,6 @@ test('the same swap twice is two transactions, also if the wallet tells of neith
       });
       wallet.allowance = 10n ** 30n;
       const quotes = [(await quoteOf()).checked, (await quoteOf()).checked];
-      quotes[1].expiresAt++; // two quotes of one moment
       assert.equal(quotes[0].calls.at(-1).data, quotes[1].calls.at(-1).data);
       const second = (step) => { if (step.step === 'unclear') wallet.block(); };
       const sending = send(wallet, quotes[0], { ...fast, onStep: second });
@@ -424,6 +585,80 @@ test('the same swap twice is two transactions, also if the wallet tells of neith
   const { checked } = await quoteOf();
   const elsewhere = async (step) => { if (step.step === 'read') other.submit({ from: account, to: checked.calls.at(-1).to, data: checked.calls.at(-1).data }); };
   assert.equal((await send(other, checked, { ...fast, onStep: elsewhere })).txHash, '0x' + '8'.padStart(64, 'd'));
+});
+
+test('a payment is known by what it is, and not by its object', async (t) => {
+  const other = '0x' + '12'.repeat(20);
+  const holding = (accounts = [account]) => {
+    let answer;
+    const wallet = newWallet((w, { mine }) => ({
+      eth_requestAccounts: () => accounts, eth_accounts: () => accounts,
+      eth_sendTransaction: ([tx]) => (isSwap(tx) ? new Promise((resolve, reject) => { answer = (error) => (error ? reject(error) : resolve(mine(tx))); }) : mine(tx)),
+    }));
+    wallet.answer = async (error) => { await soon(() => answer); answer(error); answer = undefined; };
+    wallet.accounts = accounts;
+    return wallet;
+  };
+  // Copies, at once and one after the other.
+  const copies = { 'the same object': (q) => q, 'read from JSON': copyOf, 'rechecked': (q, client) => client.recheck(q, { allowance: 10n ** 30n }),
+    'fields in another order': (q) => ({ ...copyOf(q), request: Object.fromEntries(Object.entries(q.request).reverse()) }),
+    'with the account': (q) => ({ ...copyOf(q), request: { ...q.request, from: account } }) };
+  for (const [name, copy] of Object.entries(copies)) {
+    const { client, checked } = await quoteOf();
+    const wallet = holding();
+    const again = await copy(checked, client);
+    const first = send(wallet, checked, fast);
+    if (!again.request.from) await fails(send(wallet, again, fast), 'RUNNING', 'UNKNOWN'); // before the wallet has told its account
+    await soon(() => swaps(wallet));
+    await fails(send(wallet, again, fast), 'RUNNING', 'UNKNOWN');
+    await wallet.answer();
+    const got = await first;
+    assert.deepEqual(await send(wallet, again, fast), got, name);
+    assert.deepEqual(await send(newWallet(() => ({})), again, { ...fast, client }), got, name); // another object for the wallet
+    assert.equal(swaps(wallet), 1, name);
+  }
+  // One that was refused can be sent, as a copy too, and one whose outcome is unknown is only watched for.
+  const { client, checked } = await quoteOf();
+  const wallet = holding();
+  const refused = send(wallet, checked, fast);
+  await wallet.answer({ code: 4001 });
+  await fails(refused, 'REFUSED', 'APPROVAL');
+  const unclear = send(wallet, copyOf(checked), { ...leave(), client });
+  await wallet.answer({ code: -32603 });
+  await fails(unclear, 'UNCLEAR', 'UNKNOWN');
+  await fails(send(wallet, copyOf(checked), { ...leave(), client }), 'UNCLEAR', 'UNKNOWN');
+  const away = newWallet((_, { refuse }) => ({ eth_requestAccounts: () => refuse(4001) }));
+  await fails(send(away, copyOf(checked), fast), 'REFUSED', 'UNKNOWN'); // which account it is, nobody knows
+  assert.equal(swaps(wallet), 2);
+  // Another account is another payment, of the same wallet too; so is another quote.
+  const pair = await quoteOf();
+  const changing = newWallet(() => ({ eth_requestAccounts: () => changing.accounts, eth_accounts: () => changing.accounts }));
+  changing.accounts = [account];
+  await send(changing, pair.checked, fast);
+  changing.accounts = [other];
+  await assert.rejects(send(changing, copyOf(pair.checked), fast), TypeError);
+  const got = await send(changing, pair.checked, fast);
+  assert.deepEqual([got.from, swaps(changing)], [other, 2]);
+  await send(changing, (await quoteOf()).checked, fast);
+  assert.equal(swaps(changing), 3);
+  // It is remembered until an hour after it has expired.
+  t.mock.timers.enable({ apis: ['Date'], now: pair.checked.expiresAt + 3_599_000 });
+  assert.deepEqual(await send(changing, pair.checked, fast), got);
+  t.mock.timers.setTime(pair.checked.expiresAt + 3_601_000);
+  await fails(send(changing, pair.checked, fast), 'EXPIRED', 'NOTHING');
+});
+
+test('a swap that one account has begun is not gone on with by another', async () => {
+  const steps = [];
+  await send(newWallet(() => ({})), (await quoteOf()).checked, { ...fast, onStep: keep(steps) });
+  const resume = JSON.parse(steps.find((step) => step.includes('"confirm"')));
+  const other = ['0x' + '12'.repeat(20)];
+  const wallet = newWallet(() => ({ eth_requestAccounts: () => other, eth_accounts: () => other }));
+  await fails(send(wallet, (await quoteOf()).checked, { ...fast, resume }), 'OTHER_ACCOUNT', 'APPROVAL');
+  const { client, checked } = await quoteOf();
+  const copy = { ...checked, request: { ...checked.request, from: other[0] } };
+  await fails(send(wallet, copy, { ...fast, client, resume }), 'OTHER_SWAP', 'UNKNOWN');
+  assert.equal(wallet.sends.length, 0);
 });
 
 test('a wallet that hangs, is left, and answers late', async () => {
@@ -454,8 +689,8 @@ test('after a reload it goes on from any step', async () => {
     const after = newWallet(() => ({}));
     after.blocks = wallet.blocks.slice();
     after.allowance = wallet.allowance;
-    const copy = JSON.parse(JSON.stringify(checked));
-    const got = await send(after, copy, { ...fast, resume: JSON.parse(kept) });
+    const again = await quoteOf();
+    const got = await send(after, copyOf(again.checked), { ...fast, client: again.client, resume: JSON.parse(kept) });
     const asked = step === 'sent' || what === 'swap';
     assert.equal(swaps(after), asked ? 0 : 1, `${step} ${what}`);
     assert.equal(got.txHash, asked ? hash(2) : hash(3));
@@ -554,8 +789,9 @@ test('a chain that is switched while an approval confirms is told', async () => 
 // A wallet whose first transaction is replaced: by the same with a higher fee, or by another one.
 const replacing = (change) => newWallet((w, { mine }) => {
   let lost;
+  const used = (block) => 7 + w.blocks.slice(0, block + 1).flat().length;
   return {
-    eth_getTransactionCount: ([, at]) => '0x' + (at === 'latest' && !lost ? 7 : 7 + w.blocks.length - 1).toString(16),
+    eth_getTransactionCount: ([, at]) => '0x' + used(at.startsWith('0x') ? Number(at) : w.blocks.length - 1).toString(16),
     eth_sendTransaction: ([tx]) => {
       const first = w.blocks.length === 1;
       const made = mine({ ...tx, ...(first && change) });
@@ -566,6 +802,32 @@ const replacing = (change) => newWallet((w, { mine }) => {
     },
     eth_getTransactionReceipt: ([of]) => (of === lost ? null : { status: '0x1' }),
   };
+});
+
+test('a replaced transaction is found with few questions', async () => {
+  const sent = { txHash: hash('f'), from: account, chainId: '0x1', since: '0x1', nonce: '0x7' };
+  const last = 200_000;
+  const found = async (at, oldest = 0) => { // the block that used the nonce, and the oldest whose state the node has
+    const wallet = newWallet(() => ({
+      eth_blockNumber: () => '0x' + last.toString(16),
+      eth_getTransactionCount: ([, block]) => {
+        const number = block === 'latest' ? last : Number(block);
+        if (number < oldest) throw Object.assign(new Error('missing trie node'), { code: -32000 });
+        return number >= at ? '0x8' : '0x7';
+      },
+      eth_getBlockByNumber: ([block]) => ({ transactions: Number(block) === at ? [
+        { hash: hash(1), from: account, nonce: '0x6' }, { hash: hash(2), from: '0x' + '12'.repeat(20), nonce: '0x7' }, { hash: hash(3), from: account, nonce: '0x7' },
+      ] : [] }),
+    }));
+    const got = await findReplacement(wallet, sent);
+    assert.ok(wallet.asked.length <= 25, `${wallet.asked.length} questions`);
+    return got;
+  };
+  for (const at of [2, 3, 77_777, last - 1, last]) assert.equal(await found(at), hash(3), String(at));
+  assert.equal(await found(last - 50, last - 127), hash(3)); // a node without an archive
+  assert.equal(await found(last - 200, last - 127), undefined);
+  assert.equal(await found(last + 1), undefined);
+  assert.equal(await found(1), undefined); // before it was sent
 });
 
 test('a transaction that was replaced is found by account and nonce', async () => {

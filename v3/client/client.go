@@ -179,6 +179,7 @@ func (c *Client) Quote(ctx context.Context, r Request) (*Checked, error) {
 	if err != nil {
 		return nil, a.note(err)
 	}
+	checked.origin = c
 	return checked, nil
 }
 
@@ -188,6 +189,7 @@ func warned(warning string, checked *Checked, err error) error {
 	var e *Error
 	if !errors.As(err, &e) {
 		e = unverified("do not sign this quote: it matches the request, but carries a warning", problem)
+		checked.Warning = warning
 		e.Checked = checked
 		return e
 	}

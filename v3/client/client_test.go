@@ -153,7 +153,12 @@ func TestWarnedQuotes(t *testing.T) {
 			if got.Expires.IsZero() {
 				t.Error("it never expires")
 			}
+			if isRefused := got.Client() == nil; isRefused != (got.Warning != "") {
+				t.Errorf("got the warning %q", got.Warning)
+			}
 			got.Expires = time.Time{}
+			got.Warning = ""
+			got.origin = nil
 			if got.Pair = want.Pair; !reflect.DeepEqual(got, want) {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}

@@ -1,6 +1,9 @@
 package client
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Quote is an answer of the quote endpoint. Verify says what of it is true.
 type Quote struct {
@@ -188,6 +191,45 @@ type SimulatedCall struct {
 	GasLimit uint64 `json:"gasLimit"` // enough to send it with
 	Status   string `json:"status"`   // SUCCESS, FAILED or UNPROVEN
 	Error    string `json:"error,omitempty"`
+}
+
+// Lacking tells whether the account lacks tokens or coins, as the gateway read it. Without coins it cannot pay for gas.
+func (d *Details) Lacking() bool {
+	var coins []Check
+	if d.Checks != nil {
+		coins = append(coins, d.Checks.Native)
+	}
+	if d.Simulation != nil {
+		coins = append(coins, d.Simulation.Native)
+	}
+	lacks := func(c Check) bool { return c.Actual.Int().Cmp(c.Needed.Int()) < 0 }
+	hasNone := func(c Check) bool { return c.Actual.Int().Sign() == 0 }
+	return d.Checks != nil && lacks(d.Checks.Balance) || slices.ContainsFunc(coins, lacks) ||
+		slices.ContainsFunc(coins, hasNone)
+}
+
+func (d *Details) sufficient() *bool {
+	switch {
+	case d == nil:
+		return nil
+	case d.Lacking() || d.Simulation.failed():
+		return new(bool)
+	case d.Checks == nil || d.Simulation == nil || !d.Simulation.succeeded():
+		return nil
+	}
+	enough := true
+	return &enough
+}
+
+// failed tells whether a call fails, or the contract does something else than was asked for.
+func (s *Simulation) failed() bool {
+	isFailed := func(c SimulatedCall) bool { return c.Status == "FAILED" }
+	return s != nil && (s.Event != nil && !*s.Event || slices.ContainsFunc(s.Calls, isFailed))
+}
+
+func (s *Simulation) succeeded() bool {
+	isOther := func(c SimulatedCall) bool { return c.Status != "SUCCESS" }
+	return s.Event != nil && *s.Event && !slices.ContainsFunc(s.Calls, isOther)
 }
 
 // expires is when a quote ends, by the clock of this machine, which may be wrong.

@@ -51,6 +51,16 @@ type Checked struct {
 	Expires   time.Time // when the quote ends, by this machine's clock; Verify leaves it zero
 	Unchecked []string  // what nobody can check, in sentences: show them
 	Warnings  []string  // what may be a mistake, in sentences: show them
+
+	// Sufficient tells whether Request.From has the tokens and coins that the calls need, as the gateway read it: true
+	// if a simulation says that all would succeed and be paid for, false if some are lacking or it has failed, nil if
+	// that is not known.
+	Sufficient *bool
+
+	OwnNote bool   // Main has a note of WithNote
+	Warning string // the gateway's own, of a quote that must not be signed: see Error.Checked
+
+	origin *Client // whose Quote gave it
 }
 
 // Known is what a quote is held against, beside the request.
@@ -95,6 +105,7 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	}
 	c.nameUnchecked()
 	c.warn()
+	c.result.Sufficient = c.answer.Details.sufficient()
 	return c.result, nil
 }
 
@@ -243,6 +254,7 @@ func (q *Checked) WithNote(note []byte) (*Checked, error) {
 		return nil, &Error{Code: InvalidRequest, Message: text}
 	}
 	other := *q
+	other.OwnNote = true
 	other.Main.Data = append(q.Main.Data[:noteAt:noteAt], note...)
 	for _, calls := range []*[]Call{&other.Calls, &other.Wrap} {
 		*calls = slices.Clone(*calls)

@@ -95,16 +95,18 @@ func Execute(
 	ctx context.Context, node send.Backend, key *ecdsa.PrivateKey, q *Checked, progress func(string),
 ) (*types.Receipt, error) {
 	sender := send.Sender{
-		Backend:  node,
-		Account:  send.Key(key),
-		MaxGas:   DefaultMaxGas(q.Swap.Src),
-		Progress: progress,
+		Backend:    node,
+		Account:    send.Key(key),
+		MaxGas:     DefaultMaxGas(q.Swap.Src),
+		Progress:   progress,
+		Unverified: q.Swap.Src.Private(), // the check gives no calls for a public account
 	}
 	return sender.Send(ctx, &send.Swap{
 		ChainID:  q.Main.ChainID,
 		Amount:   q.Swap.Amount,
 		Approval: q.Approval,
 		Main:     q.Main,
+		Quote:    q.Checked,
 	})
 }
 

@@ -400,12 +400,14 @@ export interface Checked {
   warnings: string[];
   /**
    * Whether `from` has the tokens and coins that the calls need, as the gateway read it: true if a dry run (`simulate`)
-   * says that all calls would succeed and be paid for, false if some tokens or coins are lacking or the dry run has not
-   * seen the swap, undefined if that is not known.
+   * says that all calls would succeed and be paid for, false if some tokens or coins are lacking, or the dry run has
+   * failed, undefined if that is not known. An account without coins cannot pay for gas.
    */
   sufficient: boolean | undefined;
   /** When the quote ends, in milliseconds, by this machine's clock. */
   expiresAt: number;
+  /** The gateway's own, of a quote that must not be signed: only in the result of a refusal. */
+  warning?: string;
 }
 /** A quote with the details that were asked for. */
 export type CompleteQuote = Quote & { details: Details };

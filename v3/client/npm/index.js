@@ -1,4 +1,5 @@
 // Asks a gateway for quotes, checks every answer, and follows what was sent. See README.md; index.d.ts has the types.
+import { clients } from './payments.js';
 import { checkForm, decode, networkOf, plain, quoted, show, verify } from './verify.js';
 import { pause, reasonOf, until } from './wait.js';
 
@@ -32,13 +33,17 @@ const isOlder = (mine, least) => {
 // When a quote ends, by the clock of this machine, which may be wrong.
 const expiryOf = ({ validForSeconds }, asked) => asked + Math.min(validForSeconds, 86400) * 1000;
 
-// Whether the account has what the calls need, as the gateway read it. Enough is only said where gas was counted too,
-// and where the dry run has seen the swap.
+// Whether the account has what the calls need, as the gateway read it. An account without coins cannot pay for gas.
+// Enough is only said where gas was counted too, and where the dry run has seen the swap.
 function sufficiencyOf({ checks, simulation }) {
-  const known = [checks?.balance, checks?.native, simulation?.native].filter(Boolean);
+  const coins = [checks?.native, simulation?.native].filter(Boolean);
+  const known = checks ? [checks.balance, ...coins] : coins;
   if (known.some(({ actual, needed }) => BigInt(actual) < BigInt(needed))) return false;
+  if (coins.some(({ actual }) => BigInt(actual) === 0n)) return false;
   if (!checks || !simulation) return undefined;
-  return simulation.event === true && simulation.calls.every(({ status }) => status === 'SUCCESS');
+  const { event, calls } = simulation;
+  if (event === false || calls.some(({ status }) => status === 'FAILED')) return false;
+  return event === true && calls.every(({ status }) => status === 'SUCCESS') ? true : undefined;
 }
 
 const queryOf = (values) => Object.entries(values).filter(([, value]) => value !== undefined && value !== '')
@@ -331,7 +336,11 @@ export function createClient(options) {
     const result = wrap.length
       ? { ...common, unshield: true, calls: [], wrap }
       : { ...common, unshield: false, calls, sendCalls };
-    if (!warning) return result;
+    if (!warning) {
+      clients.set(result, client);
+      return result;
+    }
+    result.warning = warning; // it is refused later, too
     const fields = { code: 'UNVERIFIED', status, problems: warned, checked, quote: body, result };
     throw new QuoteError(`The quote matches the request, but must not be signed: ${warned[0]}`, fields);
   }
@@ -360,8 +369,8 @@ export function createClient(options) {
     return judge(request, body, { signal, status, warning, warnings, expiresAt: () => expiryOf(body.details, now) });
   }
 
-  async function recheck({ request, quote: body, warnings, expiresAt }, { allowance, signal } = {}) {
-    return judge(request, body, { signal, allowance, warnings, expiresAt: () => expiresAt });
+  async function recheck({ request, quote: body, warning, warnings, expiresAt }, { allowance, signal } = {}) {
+    return judge(request, body, { signal, allowance, warning, warnings, expiresAt: () => expiresAt });
   }
 
   async function status(asked) {
@@ -463,5 +472,6 @@ export function createClient(options) {
   }
   const follow = (asked, onStatus) => (onStatus ? tellEach(statuses(asked), onStatus) : statuses(asked));
 
-  return { pairs, quote, recheck, status, follow };
+  const client = { pairs, quote, recheck, status, follow };
+  return client;
 }

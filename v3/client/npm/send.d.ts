@@ -1,5 +1,5 @@
 // Types of @quotegate/client/send: sends a checked quote with a wallet, and never asks for a swap twice.
-import type { Client, Hex, PublicQuote } from './index.js';
+import type { Client, Hex, Pairs, PublicQuote } from './index.js';
 
 /**
  * Any wallet with `request` of EIP-1193: of a browser, a viem client or transport, a wagmi connector's provider or
@@ -63,10 +63,15 @@ export type Step = AtStep & (
 
 export interface SendOptions {
   /**
-   * Checks the quote again before it is paid, against what is pinned then, and for what the account allows by then.
-   * Without it, the calls of the quote are sent as they are, less an approval that is not needed.
+   * Checks the quote before the wallet is asked and again before it pays, against what is pinned then. Without `client`
+   * and `listing`, the client that gave the quote does. A quote that no client of this process gave, such as one read
+   * from JSON, is a TypeError then.
    */
   client?: Pick<Client, 'recheck'> | undefined;
+  /** Checks the quote against a reviewed answer of `/v3/app/pairs`, in place of `client`. */
+  listing?: Pairs | undefined;
+  /** Sends the calls of a quote unchecked, less an approval that is not needed, where nothing is there to check it. */
+  unverified?: boolean | undefined;
   /** Told each step, before it is taken. If it gives a promise, that is waited for: write the step down there. */
   onStep?: ((step: Step) => unknown) | undefined;
   /** Ends it. Once the wallet was asked to pay, what it throws is `UNCLEAR`, with the step to go on from. */
@@ -130,7 +135,10 @@ export type SendError =
    * code (EIP-7702) is none; or coins were about to be paid, and no node said whether there is one.
    */
   | (Failed<'NO_CONTRACT' | 'CONTRACT_UNKNOWN'> & { readonly address: Hex })
+  /** Of the token, or of coins: for the value, or for gas. The gateway or the wallet's node has read it. */
   | (Failed<'TOO_LITTLE'> & { readonly actual: string; readonly needed: string })
+  /** The dry run of the quote (`simulate`) has failed. */
+  | Failed<'WOULD_FAIL'>
   /**
    * The wallet says that the account has too little for amount and gas. If it was asked for the swap, the account
    * agrees that it was not sent.
@@ -147,8 +155,8 @@ export type SendError =
   /** `signal` ended it: before, and after the wallet was asked to pay. */
   | Failed<'STOPPED' | 'UNCLEAR'>
   /**
-   * It is being sent already, here or in another tab of the same origin; `resume` is of another swap; `onStep` has
-   * thrown.
+   * It is being sent already, here or in another tab of the same origin, also as a copy of the quote; `resume` is of
+   * another swap; `onStep` has thrown.
    */
   | Failed<'RUNNING' | 'OTHER_SWAP' | 'LISTENER'>;
 
@@ -160,6 +168,9 @@ export const SendError: {
 /**
  * Sends a quote. Gives the hash once the wallet has told it, or once it was found on the chain: where it is unclear
  * whether the swap was sent, it is watched for until `signal` ends that. Throws a SendError.
+ *
+ * A copy of the quote, such as one read from JSON, is the same swap. Until an hour after the quote has expired, an
+ * account that has sent it is given what was sent, and is not asked again.
  */
 export function send(wallet: Wallet, quote: PublicQuote, options?: SendOptions): Promise<Sent>;
 

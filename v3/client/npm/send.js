@@ -1,5 +1,6 @@
 // Sends a checked quote with a wallet (EIP-1193), and never asks for a swap twice. send.d.ts has the types.
 // Until the wallet is asked to pay, an error proves that nothing was paid. From then on only a clear refusal does.
+import { clients, payerOf, paymentsOf } from './payments.js';
 import { pause, until, within } from './wait.js';
 
 const REFUSED = [4001, 4100, 5750, 5000, 5001, 5002, 5003, 'ACTION_REJECTED']; // 5000 and on are WalletConnect's
@@ -33,6 +34,7 @@ const SAYS = {
   CONTRACT_UNKNOWN: 'No node says whether there is a contract at *. Try again, or use another wallet.',
   TOO_LITTLE: 'The account has too little *. The swap was not sent.',
   INSUFFICIENT_FUNDS: 'The wallet says that the account has too little for amount and gas. Put in more, or send less.',
+  WOULD_FAIL: 'The dry run of this quote has failed. Renew the quote.',
   UNVERIFIED: 'This quote does not pass the checks any more. The swap was not sent.',
   EXPIRED: 'This quote has expired*. Renew it.',
   ALLOWANCE: 'The account allows less than before. Renew the quote.',
@@ -63,9 +65,9 @@ export class SendError extends Error {
   }
 }
 
-const running = new WeakSet(); // the quotes that are being sent
-const payments = new WeakMap(); // by quote: the step at which the wallet was asked to pay, and its answer when it comes
-const owners = new WeakMap(); // by wallet: which quote a transaction was taken for, by hash
+// Nothing says what a quote is checked against.
+class NotVerified extends TypeError {}
+const VERIFIER = 'This quote is not from client.quote of this process: give the client or listing to check it against';
 
 const text = (value) => (typeof value === 'string' && value.length <= 20000 ? value : '');
 const own = (value, key) => (typeof value === 'object' && value !== null ? value[key] : undefined);
@@ -76,6 +78,7 @@ const isHash = (value) => /^0x[0-9a-f]{64}$/i.test(text(value));
 const isQuantity = (value) => /^0x[0-9a-f]{1,64}$/i.test(text(value));
 const word = (address) => address.slice(2).toLowerCase().padStart(64, '0');
 const hex = (value) => '0x' + value.toString(16);
+const sameCall = (a, b) => ['chainId', 'to', 'data', 'value'].every((name) => same(a[name], b[name]));
 const batchOf = (result) => text(own(result, 'id') ?? result);
 
 // What a wallet throws, and what libraries have wrapped it in. Some throw a text.
@@ -107,12 +110,27 @@ export function sendErrorOf(error, sent = 'NOTHING', step = undefined) {
   return fail({ sent, step }, code, { cause: error }, said ? `says: ${said}` : 'does not say why');
 }
 
-// `sent` is what was sent so far, as far as it is known.
-function newRun(wallet, checked, { client, onStep, signal, readProvider, batch = true, interval = INTERVAL }) {
+// `sent` is what was sent so far, as far as it is known. What the caller changes in the quote from here on is not paid.
+function newRun(wallet, given, options) {
+  const { client, listing, unverified, onStep, signal, readProvider, batch = true, interval = INTERVAL } = options;
+  const { request, quote, calls, expiresAt, sufficient, warning } = given;
+  const checked = JSON.parse(JSON.stringify({ request, quote, calls, expiresAt, sufficient, warning }));
   const call = checked.calls[checked.calls.length - 1];
   return {
-    wallet, checked, client, onStep, signal, readProvider, batch, seconds: interval / 1000,
-    call, chainId: call.chainId, chain: Number(call.chainId), sent: 'NOTHING',
+    wallet, checked, onStep, signal, readProvider, batch, unverified, seconds: interval / 1000,
+    recheck: recheckOf(client, listing, unverified ? undefined : clients.get(given)), account: checked.request.from,
+    payments: paymentsOf(checked), begun: [], call, chainId: call.chainId, chain: Number(call.chainId), sent: 'NOTHING',
+  };
+}
+// Checks a quote again, and gives its calls: against what was given to send, or with the client that gave the quote.
+function recheckOf(client, listing, origin) {
+  if (client) return (...given) => client.recheck(...given);
+  if (!listing) return origin?.recheck;
+  return async ({ request, quote, sufficient }, { allowance }) => {
+    const { verify } = await import('./verify.js'); // only here, since a client brings its own check
+    const { problems, calls } = verify(request, quote, { listing, now: Date.now(), allowance });
+    if (problems.length) throw Object.assign(new Error(problems[0]), { problems });
+    return { calls, sufficient };
   };
 }
 function fail(run, code, more = {}, detail = '') {
@@ -175,25 +193,23 @@ function hold(name) {
 
 // A transaction is of one sending. The same swap sent again, here or in another tab, must not be taken for it.
 async function claim(run, txHash) {
-  const key = txHash.toLowerCase();
-  if (!owners.has(run.wallet)) owners.set(run.wallet, new Map());
-  const mine = owners.get(run.wallet);
-  const swap = run.checked.expiresAt; // two quotes may have the same bytes, and a quote may be read from JSON again
-  if (mine.has(key)) return mine.get(key) === swap;
-  if (!await hold(`${run.chain} ${key}`)) return false;
-  mine.set(key, swap);
+  const key = `${run.chain} ${txHash.toLowerCase()}`;
+  const owner = payerOf(run.wallet, key);
+  if (owner) return owner === run.payment;
+  if (!await hold(key)) return false;
+  run.payment.taken = { wallet: run.wallet, txHash: key };
   return true;
 }
 
 export async function connect(wallet, wanted) {
   try {
-    return await connectRun({ wallet, sent: 'NOTHING', checked: { request: { from: wanted } } });
+    return await connectRun({ wallet, sent: 'NOTHING', account: wanted });
   } catch (error) {
     throw sendErrorOf(error);
   }
 }
 async function connectRun(run) {
-  const wanted = run.checked.request.from;
+  const wanted = run.account;
   const accounts = listOf(await read(run, 'eth_requestAccounts')).filter(isAddress);
   if (!accounts.length) throw fail(run, 'NO_ACCOUNT');
   const from = wanted ? accounts.find((each) => same(each, wanted)) : accounts[0];
@@ -228,27 +244,57 @@ async function stillThere(run) {
   if (await onChain(run) !== run.chain) throw wrongChain(run, 'CHAIN_CHANGED');
 }
 
+// Refuses a quote that is not what was checked, or that the account cannot pay as far as the gateway has read.
+async function needVerified(run) {
+  if (run.checked.warning) throw fail(run, 'UNVERIFIED', { problems: ['The gateway itself warns of this quote.'] });
+  if (!run.recheck) {
+    if (!run.unverified) throw new NotVerified(VERIFIER);
+  } else {
+    const { calls } = run.checked;
+    const most = await recheck(run, 1n); // what may be needed, whatever the account allows
+    const last = most.calls[most.calls.length - 1];
+    const isNeeded = (call) => most.calls.some((own) => sameCall(call, own));
+    const isSame = last && sameCall(run.call, last) && calls.every(isNeeded);
+    if (!isSame) throw fail(run, 'UNVERIFIED', { problems: ['calls are not those of the quote.'] });
+    run.checked.sufficient = most.sufficient;
+  }
+  if (run.checked.sufficient !== false) return;
+  const { srcToken, details: { checks, simulation } } = run.checked.quote;
+  const isLacking = (amounts) => amounts && BigInt(amounts.actual) < BigInt(amounts.needed);
+  if (isLacking(checks?.balance)) throw tooLittle(run, checks.balance, srcToken.symbol);
+  const coins = simulation?.native ?? checks?.native;
+  if (coins && (isLacking(coins) || BigInt(coins.actual) === 0n)) throw tooLittle(run, coins, FOR_GAS);
+  throw fail(run, 'WOULD_FAIL');
+}
+
+const FOR_GAS = "of the chain's coin to pay for gas";
+const tooLittle = (run, { actual, needed }, what) =>
+  fail(run, 'TOO_LITTLE', { actual: String(actual), needed: String(needed) }, what);
+
+async function recheck(run, allowance) {
+  const { checked, signal } = run;
+  try {
+    return await run.recheck(checked, { allowance, signal });
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw fail(run, 'UNVERIFIED', { problems: listOf(error.problems ?? [error.message]), cause: error });
+  }
+}
+
 // The calls that are needed, for what the account has and allows now, by the wallet's own node.
 async function neededCalls(run) {
-  const { checked, client, from, signal } = run;
-  const { request, quote } = checked;
-  const { approval } = quote;
+  const { checked, from } = run;
+  const { request, quote: { approval, srcToken, to } } = checked;
   const amount = BigInt(request.amount);
   const view = (data) => readAmount(run, 'eth_call', [{ to: approval.token, data }, 'latest']);
-  const coins = () => readAmount(run, 'eth_getBalance', [from, 'latest']);
-  const actual = await (approval ? view('0x70a08231' + word(from)) : coins());
-  if (actual < amount) {
-    throw fail(run, 'TOO_LITTLE', { actual: String(actual), needed: String(amount) }, quote.srcToken.symbol);
-  }
-  const allowance = approval ? await view('0xdd62ed3e' + word(from) + word(quote.to)) : undefined;
-  if (client) {
-    try {
-      return (await client.recheck(checked, { allowance, signal })).calls;
-    } catch (error) {
-      if (signal?.aborted) throw error;
-      throw fail(run, 'UNVERIFIED', { problems: listOf(error.problems ?? [error.message]), cause: error });
-    }
-  }
+  const tokens = approval && await view('0x70a08231' + word(from));
+  if (tokens < amount) throw tooLittle(run, { actual: tokens, needed: amount }, srcToken.symbol);
+  const value = BigInt(run.call.value);
+  const coins = await readAmount(run, 'eth_getBalance', [from, 'latest']);
+  if (coins < value) throw tooLittle(run, { actual: coins, needed: value }, srcToken.symbol);
+  if (coins === value) throw tooLittle(run, { actual: coins, needed: value + 1n }, FOR_GAS);
+  const allowance = approval ? await view('0xdd62ed3e' + word(from) + word(to)) : undefined;
+  if (run.recheck) return (await recheck(run, allowance)).calls;
   const { calls } = checked;
   if (!approval || allowance === undefined) return calls;
   if (allowance >= amount) return calls.slice(-1);
@@ -298,9 +344,7 @@ function notExpired(run) {
 }
 
 async function execute(run) {
-  notExpired(run);
-  await tell(run, { step: 'connect' });
-  run.from = await connectRun(run);
+  if (!run.isMet) await meet(run);
   await tell(run, { step: 'switch' });
   await switchChain(run);
   await tell(run, { step: 'read' });
@@ -315,7 +359,6 @@ async function execute(run) {
     if (sent) return sent;
   }
   for (const [index, { to, data, value }] of calls.entries()) {
-    notExpired(run);
     await stillThere(run);
     const params = [{ from: run.from, to, data, value, chainId: run.chainId }];
     if (index === count - 1) {
@@ -339,8 +382,7 @@ async function canBatch(run) {
 
 async function approve(run, what, params) {
   const before = run.sent;
-  const was = await position(run);
-  await tell(run, { step: 'sign', ...what, ...was });
+  const was = await tellSign(run, what);
   run.sent = 'APPROVAL_PERHAPS';
   let txHash;
   try {
@@ -355,6 +397,19 @@ async function approve(run, what, params) {
   const step = { step: 'confirm', ...what, ...was, approval: { to, data } };
   await tell(run, { ...step, txHash });
   await confirm(run, step, txHash);
+}
+
+// Tells that the wallet is about to be asked to sign, unless it is too late for that by then.
+async function tellSign(run, what) {
+  const was = await position(run);
+  const { step } = run;
+  await tell(run, { step: 'sign', ...what, ...was });
+  const told = run.step;
+  run.step = step; // until the wallet is asked
+  if (run.signal?.aborted) throw fail(run, 'STOPPED');
+  notExpired(run);
+  run.step = told;
+  return was;
 }
 
 // Where the account and the chain are before the wallet is asked: what it sends is found again by that.
@@ -388,18 +443,24 @@ async function confirm(run, step, txHash) {
   }
 }
 
-// The transaction of the account that took the place of another, by its nonce; undefined if there is none.
+// The transaction of the account that took the place of another, by its nonce; undefined if there is none. The block
+// that used the nonce is found by halving. A node may have forgotten the account's number at old blocks only.
 async function replacementOf(run, { nonce, since }, txHash) {
   if (!isQuantity(nonce) || !isQuantity(since)) return undefined;
-  const mined = await readAmount(run, 'eth_getTransactionCount', [run.from, 'latest']);
-  const latest = await readAmount(run, 'eth_blockNumber', []);
-  if (!(mined > BigInt(nonce)) || latest === undefined) return undefined;
-  for (let number = BigInt(since) + 1n; number <= latest; number++) {
-    const found = (await blockOf(run, hex(number)))?.find((tx) => same(own(tx, 'from'), run.from) &&
-      isHash(own(tx, 'hash')) && isQuantity(own(tx, 'nonce')) && BigInt(tx.nonce) === BigInt(nonce));
-    if (found) return same(found.hash, txHash) ? undefined : found;
+  const isUsed = async (at) => // false if the node does not say
+    await readAmount(run, 'eth_getTransactionCount', [run.from, at]) > BigInt(nonce);
+  if (!await isUsed('latest')) return undefined;
+  let last = await readAmount(run, 'eth_blockNumber', []);
+  let first = BigInt(since) + 1n;
+  if (last === undefined || last < first) return undefined;
+  while (first < last) {
+    const middle = (first + last) / 2n;
+    if (await isUsed(hex(middle))) last = middle;
+    else first = middle + 1n;
   }
-  return undefined;
+  const found = (await blockOf(run, hex(first)))?.find((tx) => same(own(tx, 'from'), run.from) &&
+    isHash(own(tx, 'hash')) && isQuantity(own(tx, 'nonce')) && BigInt(tx.nonce) === BigInt(nonce));
+  return found && !same(found.hash, txHash) ? found : undefined;
 }
 
 // Finds the transaction that took the place of one that was sent: the wallet has sped it up, or cancelled it. It gives
@@ -412,19 +473,13 @@ export async function findReplacement(wallet, { txHash, from, chainId, nonce, si
 
 // Asks the wallet to pay. It gives what was sent, or nothing where the wallet cannot take a batch.
 async function pay(run, what, method, params) {
-  const was = await position(run);
-  notExpired(run);
-  const { sent: before, step } = run;
-  await tell(run, { step: 'sign', ...what, ...was });
-  if (run.signal?.aborted) {
-    run.step = step; // the wallet was not asked
-    throw fail(run, 'STOPPED');
-  }
+  await tellSign(run, what);
+  const { sent: before } = run;
   const isBatch = what.what === 'batch';
   const late = ask(run, method, params);
   run.paying = run.step;
   run.sent = 'UNKNOWN';
-  payments.set(run.checked, { late, step: run.step });
+  run.payment.known = { late, step: run.step };
   let said;
   try {
     const result = await until(late, run.signal);
@@ -437,7 +492,7 @@ async function pay(run, what, method, params) {
     if (hasCode(error, REFUSED) || unable || (poor && await isUntouched(run, error))) {
       run.sent = before;
       run.paying = undefined;
-      payments.delete(run.checked);
+      run.payment.known = undefined;
       if (unable) return undefined;
       throw error;
     }
@@ -474,7 +529,7 @@ async function sent(run, txHash, batch) {
   const { since, nonce } = run.paying;
   const more = { ...(batch && { batch }), ...(since && { since }), ...(!batch && nonce && { nonce }) };
   const result = { txHash, from: run.from, chainId: run.chainId, ...more };
-  payments.set(run.checked, { result });
+  run.payment.known = { result };
   await tellSafely(run, { step: 'sent', txHash, ...more });
   return result;
 }
@@ -497,7 +552,7 @@ async function watch(run, said, late) {
     await (heard && !answer ? Promise.race([idle, heard]) : idle);
     if (!answer) continue;
     if (answer.error && hasCode(answer.error, REFUSED)) {
-      payments.delete(run.checked);
+      run.payment.known = undefined;
       run.sent = !isBatch && index > 0 ? 'APPROVAL' : 'NOTHING';
       run.paying = undefined;
       throw answer.error;
@@ -526,7 +581,7 @@ async function watchBatch(run, batch) {
     const txHash = own(receipts[receipts.length - 1], 'transactionHash');
     if (status >= 200 && status < 400 && isHash(txHash)) return sent(run, txHash, batch);
     if (status >= 400) {
-      if (status !== 600) payments.delete(run.checked);
+      if (status !== 600) run.payment.known = undefined;
       run.sent = status === 600 ? 'UNKNOWN' : 'NOTHING';
       throw fail(run, status === 600 ? 'BATCH_IN_PART' : 'BATCH_FAILED', { batch });
     }
@@ -576,53 +631,113 @@ async function blockOf(run, block) {
   return got ? listOf(own(got, 'transactions')) : undefined;
 }
 
-// Goes on from a step. Once the wallet was asked to pay, that is watched for and nothing else.
-async function takeUp(run, { step, late }) {
-  if (!isAddress(step.from) || !same(own(step.call, 'data'), run.call.data) || !same(step.chainId, run.chainId)) {
-    throw fail(run, 'OTHER_SWAP', { sent: 'UNKNOWN' });
-  }
+// Whether the wallet was asked to pay at a step.
+const isPaying = (step) =>
+  (step?.step === 'sign' && ['swap', 'batch'].includes(step.what)) ||
+  ['look', 'unclear', 'batch', 'sent'].includes(step?.step);
+
+// Watches for a swap that the wallet was asked for, and does nothing else.
+function takeUp(run, { step, late }) {
+  const { index, count, since, nonce } = step;
   run.from = step.from;
   run.step = step;
-  const signing = step.step === 'sign' && ['swap', 'batch'].includes(step.what);
-  const asked = signing || ['look', 'unclear', 'batch', 'sent'].includes(step.step);
-  if (asked) {
-    const { index, count, since, nonce } = step;
-    run.sent = 'UNKNOWN';
-    run.paying = { what: step.batch ? 'batch' : step.what, index, count, since, nonce };
-    if (isHash(step.txHash)) return sent(run, step.txHash, step.batch);
-    return step.batch ? watchBatch(run, text(step.batch)) : watch(run, undefined, late);
-  }
+  run.sent = 'UNKNOWN';
+  run.payment.known = { step, late };
+  run.paying = { what: step.batch ? 'batch' : step.what, index, count, since, nonce };
+  if (isHash(step.txHash)) return sent(run, step.txHash, step.batch);
+  return step.batch ? watchBatch(run, text(step.batch)) : watch(run, undefined, late);
+}
+
+// Goes on from an approval.
+function recall(run, step) {
+  run.from = step.from;
+  run.step = step;
   if (step.step === 'sign') run.sent = 'APPROVAL_PERHAPS';
-  if (step.step === 'confirm' && isHash(step.txHash)) {
-    run.sent = 'APPROVAL';
-    if (await onChain(run) === run.chain) await confirm(run, step, step.txHash);
+  if (step.step === 'confirm') run.sent = 'APPROVAL';
+}
+
+function isOther(run, step) {
+  const hasFrom = isAddress(step.from) || step.step === 'connect';
+  const isSame = same(own(step.call, 'data'), run.call.data) && same(step.chainId, run.chainId);
+  return !hasFrom || !isSame || (run.account !== undefined && step.from !== undefined && !same(step.from, run.account));
+}
+
+// Begins the payment of an account, or of a wallet that has not told its account. One of them runs at a time.
+function begin(run, who) {
+  const payment = run.payments.get(who) ?? {};
+  if (payment.running) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
+  payment.running = true;
+  run.payments.set(who, payment);
+  run.begun.push(who);
+  run.payment = payment;
+}
+async function beginAs(run, account) {
+  begin(run, account.toLowerCase());
+  run.account = account;
+  const { to, data } = run.call;
+  run.release = await hold(`${account.toLowerCase()} ${run.chain} ${to} ${data}`);
+  if (!run.release) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
+}
+function end(run) {
+  for (const who of run.begun) {
+    const payment = run.payments.get(who);
+    payment.running = false;
+    if (!payment.known) run.payments.delete(who);
   }
-  return undefined;
+  run.release?.();
+}
+
+// Has the wallet tell its account.
+async function meet(run) {
+  await tell(run, { step: 'connect' });
+  run.from = await connectRun(run);
+  run.isMet = true;
+  if (!run.account) await beginAs(run, run.from);
+}
+
+async function proceed(run, resume) {
+  const earlier = run.payment.known ?? (resume && { step: resume });
+  if (earlier?.result) return earlier.result;
+  if (isPaying(earlier?.step)) return takeUp(run, earlier);
+  if (resume && resume.step !== 'connect') recall(run, resume);
+  // A swap that others have begun may be this account's too.
+  const isBegun = !run.account && run.payments.size > 1;
+  if (isBegun) run.sent = 'UNKNOWN';
+  else {
+    notExpired(run);
+    await needVerified(run);
+  }
+  if (!run.account) {
+    await meet(run);
+    run.sent = 'NOTHING';
+    return proceed(run, resume);
+  }
+  if (resume?.step === 'confirm' && isHash(resume.txHash) && await onChain(run) === run.chain) {
+    await confirm(run, resume, resume.txHash);
+  }
+  return execute(run);
 }
 
 export async function send(wallet, checked, options = {}) {
   if (checked.unshield || !checked.calls.length) {
     throw new TypeError('An unshielding swap is for a RAILGUN wallet to wrap');
   }
+  const { resume } = options;
   const run = newRun(wallet, checked, options);
-  if (running.has(checked)) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
-  const known = payments.get(checked);
-  if (known?.result) return known.result;
-  running.add(checked);
-  const { to, data } = run.call;
-  const release = await hold(`${run.chain} ${to} ${data}`);
   try {
-    if (!release) throw fail(run, 'RUNNING', { sent: 'UNKNOWN' });
-    const earlier = known ?? (options.resume && { step: options.resume });
-    return (earlier && earlier.step.step !== 'connect' && await takeUp(run, earlier)) || await execute(run);
+    if (resume && isOther(run, resume)) throw fail(run, 'OTHER_SWAP', { sent: 'UNKNOWN' });
+    run.account ??= resume?.from;
+    if (run.account) await beginAs(run, run.account);
+    else begin(run, wallet);
+    return await proceed(run, resume);
   } catch (error) {
+    if (error instanceof NotVerified) throw error;
     if (run.paying && (run.signal?.aborted || !(error instanceof SendError))) {
       throw fail(run, 'UNCLEAR', { sent: 'UNKNOWN', cause: error });
     }
     if (run.signal?.aborted && !(error instanceof SendError)) throw fail(run, 'STOPPED', { cause: error });
     throw sendErrorOf(error, run.sent, run.step);
   } finally {
-    running.delete(checked);
-    release?.();
+    end(run);
   }
 }

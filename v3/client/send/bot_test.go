@@ -29,7 +29,7 @@ import (
 // bot makes one swap. Its state is in a file: after a crash or an error, run it again.
 func bot(ctx context.Context, c *client.Client, node *ethclient.Client, key *ecdsa.PrivateKey, file string) error {
 	sender := send.Sender{
-		Backend: node, Account: send.Key(key),
+		Client: c, Backend: node, Account: send.Key(key),
 		MaxGas: big.NewInt(5e16), // 0.05 ETH
 		Save: func(swap *send.Swap) error {
 			data, err := json.Marshal(swap)
@@ -60,7 +60,7 @@ func bot(ctx context.Context, c *client.Client, node *ethclient.Client, key *ecd
 	if err != nil {
 		return err
 	}
-	for status, err := range c.Follow(ctx, client.Sent{SrcChain: 1, Hash: receipt.TxHash}) {
+	for status, err := range c.Follow(ctx, client.Sent{Hash: receipt.TxHash, Quote: swap.Quote}) {
 		if err != nil {
 			return err
 		}
@@ -105,7 +105,10 @@ func TestBot(t *testing.T) {
 	if err := bot(ctx, c, node, key, file); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want that it was stopped", err)
 	}
+	send.Forget() // as a new process
 	state = `"SETTLED","final":true,"source":{"blockNumber":9,"confirmations":9,"timestamp":"2026-11-15T12:00:00Z"},` +
+		`"swap":{"dstChain":"369","dstToken":"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07",` +
+		`"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","recipientType":0,"amount":"100000000"},` +
 		`"settlement":{"chainId":369,"amount":"99700000","arrived":"99700000"}`
 	if err := bot(t.Context(), c, node, key, file); err != nil {
 		t.Error(err)

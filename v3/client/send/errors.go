@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ethereum/go-ethereum/rpc"
 )
@@ -16,6 +17,10 @@ const (
 	Unknown = "UNKNOWN"
 
 	// The swap was not sent, or failed on the chain: the money was not moved. Ask for a new quote.
+
+	InvalidRequest = "INVALID_REQUEST" // the Sender or the Swap lacks something
+	Unverified     = "UNVERIFIED"      // the swap is not what was quoted, or does not pass the checks any more
+	TooLittle      = "TOO_LITTLE"      // the account lacks tokens, or coins for the value or for gas
 
 	NoContract   = "NO_CONTRACT"   // there is no contract at an address that would be paid or approved
 	WouldFail    = "WOULD_FAIL"    // the node says that the transaction would fail
@@ -30,6 +35,7 @@ const (
 
 	// The swap was not sent yet: call Send again later.
 
+	NotChecked      = "NOT_CHECKED"      // the gateway does not say now what the quote is to be checked against
 	ContractUnknown = "CONTRACT_UNKNOWN" // the node does not say whether there is a contract; for native coins
 	NodeUnavailable = "NODE_UNAVAILABLE" // the node does not answer; an approval may have been sent
 	NotSaved        = "NOT_SAVED"        // Save failed
@@ -49,7 +55,7 @@ func (e *Error) Unwrap() error { return e.err }
 
 // Temporary tells whether the swap was not sent yet, and the same call may succeed later.
 func (e *Error) Temporary() bool {
-	return slices.Contains([]string{ContractUnknown, NodeUnavailable, NotSaved, Busy}, e.Code)
+	return slices.Contains([]string{NotChecked, ContractUnknown, NodeUnavailable, NotSaved, Busy}, e.Code)
 }
 
 // Resume tells whether to call Send again with the same Swap. Otherwise the swap was not made and never will be.
@@ -64,6 +70,16 @@ func failure(code, format string, args ...any) *Error {
 
 // unavailable is the error of a question that the node did not answer.
 func unavailable(what string, err error) *Error { return failure(NodeUnavailable, "%s: %w", what, err) }
+
+// reverts tells whether a node says that a call reverts.
+func reverts(err error) bool {
+	var answer rpc.Error
+	isAnswer := errors.As(err, &answer)
+	return isAnswer && (answer.ErrorCode() == reverted || strings.Contains(strings.ToLower(answer.Error()), "revert"))
+}
+
+// reverted is the code of most nodes for a call that reverts.
+const reverted = 3
 
 // limitExceeded is the code of a node that is asked too often.
 const limitExceeded = -32005

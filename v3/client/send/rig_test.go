@@ -2,6 +2,7 @@ package send_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math/big"
 	"net/http/httptest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/ethereum/go-ethereum/core/types"
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/ethereum/go-ethereum/eth/ethconfig"
@@ -35,6 +37,9 @@ const recipient = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
 // quotes are those that were asked for, by token. A gateway takes longer to start than a chain.
 var quotes = map[string]*client.Checked{}
 
+// listing is what they were checked against.
+var listing *client.Listing
+
 // getQuote asks a real gateway, once, for a swap from Ethereum to the hub.
 func getQuote(t *testing.T, token string) *client.Checked {
 	t.Helper()
@@ -45,6 +50,12 @@ func getQuote(t *testing.T, token string) *client.Checked {
 	defer server.Close()
 	c, err := client.New(server.URL)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if listing, err = c.Pairs(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if c, err = client.New(server.URL, client.WithPinned(client.Pinned{Listing: listing})); err != nil {
 		t.Fatal(err)
 	}
 	r := client.Request{SrcChain: 1, SrcToken: token, DstChain: 369, DstToken: "USDC", Recipient: recipient}
@@ -78,7 +89,34 @@ type node struct {
 	byHash   error
 	block    error
 	estimate uint64
+	approval error // of the next estimate
 	tip      *big.Int
+	coins    *big.Int
+	pending  *uint64
+	calls    func(selector string) ([]byte, error) // what the token says, if anything
+}
+
+func (n *node) BalanceAt(ctx context.Context, account common.Address, block *big.Int) (*big.Int, error) {
+	if n.coins != nil {
+		return n.coins, nil
+	}
+	return n.Client.BalanceAt(ctx, account, block)
+}
+
+func (n *node) PendingNonceAt(ctx context.Context, account common.Address) (uint64, error) {
+	if n.pending != nil {
+		return *n.pending, nil
+	}
+	return n.Client.PendingNonceAt(ctx, account)
+}
+
+func (n *node) CallContract(ctx context.Context, call ethereum.CallMsg, block *big.Int) ([]byte, error) {
+	if n.calls != nil {
+		if answer, err := n.calls(hexutil.Encode(call.Data[:4])); answer != nil || err != nil {
+			return answer, err
+		}
+	}
+	return n.Client.CallContract(ctx, call, block)
 }
 
 func (n *node) CodeAt(ctx context.Context, address common.Address, block *big.Int) ([]byte, error) {
@@ -89,6 +127,10 @@ func (n *node) CodeAt(ctx context.Context, address common.Address, block *big.In
 }
 
 func (n *node) EstimateGas(ctx context.Context, call ethereum.CallMsg) (uint64, error) {
+	if err := n.approval; err != nil {
+		n.approval = nil
+		return 0, err
+	}
 	if n.estimate != 0 {
 		return n.estimate, nil
 	}
@@ -150,6 +192,7 @@ func start(t *testing.T, token string, alters ...func(types.GenesisAlloc, *node)
 	if err != nil {
 		t.Fatal(err)
 	}
+	swap.Expires = time.Now().Add(time.Hour)
 	key, err := crypto.GenerateKey()
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +226,20 @@ func start(t *testing.T, token string, alters ...func(types.GenesisAlloc, *node)
 		n.do(t, source, "mint", me, new(big.Int).Lsh(swap.Amount, 1))
 	}
 	return n, send.Sender{Backend: n, Account: n.key, MaxGas: big.NewInt(1e17), Poll: time.Millisecond}
+}
+
+// copyOf reads a swap from its JSON.
+func copyOf(t *testing.T, w *send.Swap) *send.Swap {
+	t.Helper()
+	data, err := json.Marshal(w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := &send.Swap{}
+	if err := json.Unmarshal(data, read); err != nil {
+		t.Fatal(err)
+	}
+	return read
 }
 
 // do has the account call a token.

@@ -1,12 +1,13 @@
 // Package send approves, signs and sends a checked quote, and waits for its block.
 //
-//	sender := send.Sender{Backend: node, Account: send.Key(key), MaxGas: big.NewInt(5e16), Save: save}
+//	sender := send.Sender{Client: c, Backend: node, Account: send.Key(key), MaxGas: big.NewInt(5e16), Save: save}
 //	swap, err := send.New(checked)
 //	receipt, err := sender.Send(ctx, swap)
 //
 // Nothing is sent twice: Save stores every signed transaction before it goes to the
-// node, and calling Send again with the stored Swap resubmits the same bytes. Send locks
-// the account and chain within this process; do not use one account in several processes.
+// node, and calling Send again with the stored Swap, or a copy, resubmits the same bytes.
+// Send locks the account and chain within this process; do not use one account in several
+// processes. Nothing is signed but a quote that passes the checks.
 package send
 
 import (
@@ -16,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -41,6 +43,7 @@ type Backend interface {
 	EstimateGas(ctx context.Context, call ethereum.CallMsg) (uint64, error)
 	SuggestGasTipCap(ctx context.Context) (*big.Int, error)
 	HeaderByNumber(ctx context.Context, number *big.Int) (*types.Header, error)
+	BalanceAt(ctx context.Context, account common.Address, block *big.Int) (*big.Int, error)
 	BlockByNumber(ctx context.Context, number *big.Int) (*types.Block, error)
 	SendTransaction(ctx context.Context, tx *types.Transaction) error
 	TransactionByHash(ctx context.Context, hash common.Hash) (tx *types.Transaction, pending bool, err error)
@@ -53,6 +56,12 @@ type Backend interface {
 type Sender struct {
 	Backend Backend
 	Account Account
+
+	// Client or Listing is what a quote is checked against before anything is signed. Without both, the client whose
+	// Quote gave it is asked; a Swap that comes from JSON is refused, unless Unverified lets it pass unchecked.
+	Client     *client.Client
+	Listing    *client.Listing
+	Unverified bool
 
 	// MaxGas is the most that the gas of one transaction may cost, in wei. It is required. A rollup's charge for
 	// publishing data comes on top and cannot be bounded.
@@ -75,6 +84,8 @@ type Swap struct {
 	Main     client.Call    `json:"main"`
 	Expires  time.Time      `json:"expires,omitzero"`
 	Steps    []Step         `json:"steps"` // in the order they were signed
+
+	Quote *client.Checked `json:"quote,omitempty"` // what all but From and Steps follows from: give it to Follow
 }
 
 // What a Step does.
@@ -95,8 +106,11 @@ type Step struct {
 
 // New prepares a checked quote. Nothing is sent yet.
 func New(q *client.Checked) (*Swap, error) {
-	if len(q.Calls) == 0 {
-		return nil, errors.New("a swap out of a privacy pool is for a RAILGUN wallet to wrap")
+	switch {
+	case q == nil:
+		return nil, failure(InvalidRequest, "there is no quote")
+	case len(q.Calls) == 0:
+		return nil, failure(InvalidRequest, "a swap out of a privacy pool is for a RAILGUN wallet to wrap")
 	}
 	return &Swap{
 		ChainID:  q.Main.ChainID,
@@ -104,19 +118,16 @@ func New(q *client.Checked) (*Swap, error) {
 		Approval: q.Approval,
 		Main:     q.Main,
 		Expires:  q.Expires,
+		Quote:    q,
 	}, nil
 }
 
 // Send takes a swap to the end: it sends what was not sent yet, and gives the receipt of the swap's transaction. It
-// may be called again with the same swap after any error. Its errors are *Error. A receipt is of the latest block,
+// may be called again with the same swap, or a copy, after any error. After the quote has expired, it signs and
+// broadcasts nothing, and only watches for what may be out. Its errors are *Error. A receipt is of the latest block,
 // which can still change: client.Follow tells when a swap is final.
 func (s Sender) Send(ctx context.Context, w *Swap) (*types.Receipt, error) {
-	release, err := lock(ctx, s.Account.Address(), w.ChainID)
-	if err != nil {
-		return nil, err
-	}
-	defer release()
-	receipt, err := s.run(ctx, w)
+	receipt, err := s.sendOnce(ctx, w)
 	var e *Error
 	if errors.As(err, &e) && !e.settled() && w.paying() {
 		err = failure(Unknown, "the outcome of the swap is unknown: %w", err)
@@ -124,14 +135,82 @@ func (s Sender) Send(ctx context.Context, w *Swap) (*types.Receipt, error) {
 	return receipt, err
 }
 
+// sendOnce runs a swap while no other of the account runs.
+func (s Sender) sendOnce(ctx context.Context, w *Swap) (*types.Receipt, error) {
+	switch {
+	case w == nil:
+		return nil, failure(InvalidRequest, "there is no swap")
+	case isNil(s.Account):
+		return nil, failure(InvalidRequest, "Sender.Account is missing")
+	}
+	release, err := lock(ctx, s.Account.Address(), w.ChainID)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	p := payments.begin(w.content(s.Account.Address()), w.Expires, time.Now())
+	defer func() { payments.end(p, w.Steps) }()
+	isCopy := len(p.steps) > 0 && len(p.steps) >= len(w.Steps) && encode(p.steps) != encode(w.Steps)
+	if isCopy {
+		w.From = s.Account.Address()
+		w.Steps = slices.Clone(p.steps)
+		if err := s.save(w); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.needParts(w); err != nil {
+		return nil, err
+	}
+	return s.run(ctx, w)
+}
+
+// needParts refuses a swap that cannot be sent with what the Sender has.
+func (s Sender) needParts(w *Swap) error {
+	isOwn := w.Quote != nil && w.Quote.Client() != nil
+	isChecked := isOwn || s.Client != nil || s.Listing != nil || s.Unverified
+	switch {
+	case isNil(s.Backend):
+		return failure(InvalidRequest, "Sender.Backend is missing")
+	case w.paying(): // nothing more is signed
+		return nil
+	case s.MaxGas == nil:
+		return failure(InvalidRequest, "Sender.MaxGas is missing")
+	case !isChecked:
+		return failure(InvalidRequest, "the quote is not from Client.Quote of this process: "+
+			"set Sender.Client or Sender.Listing to check it against")
+	}
+	return nil
+}
+
+// isNil tells whether there is no value, or only its type.
+func isNil(value any) bool {
+	v := reflect.ValueOf(value)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
+
 // paying tells whether the swap itself was signed.
 func (w *Swap) paying() bool {
-	return slices.ContainsFunc(w.Steps, func(step Step) bool { return step.What == SwapStep })
+	isSwap := func(step Step) bool { return step.What == SwapStep }
+	return w != nil && slices.ContainsFunc(w.Steps, isSwap)
+}
+
+func (w *Swap) expired() bool { return !w.Expires.IsZero() && time.Now().After(w.Expires) }
+
+func expired(what string) *Error {
+	return failure(Expired, "%s: not sent: the quote has expired; ask for a new one", what)
 }
 
 func (s Sender) run(ctx context.Context, w *Swap) (*types.Receipt, error) {
 	if err := s.checkSides(ctx, w); err != nil {
 		return nil, err
+	}
+	if !w.paying() {
+		if w.expired() {
+			return nil, expired(SwapStep)
+		}
+		if err := s.verify(ctx, w); err != nil {
+			return nil, err
+		}
 	}
 	for i := range w.Steps {
 		receipt, err := s.finish(ctx, w, i, false)
@@ -142,8 +221,20 @@ func (s Sender) run(ctx context.Context, w *Swap) (*types.Receipt, error) {
 	if err := s.needContracts(ctx, w); err != nil {
 		return nil, err
 	}
+	if err := s.needFunds(ctx, w); err != nil {
+		return nil, err
+	}
+	before := len(w.Steps)
 	if err := s.approve(ctx, w); err != nil {
 		return nil, err
+	}
+	if len(w.Steps) > before { // what is pinned, and what the account has, may have changed
+		if err := s.verify(ctx, w); err != nil {
+			return nil, err
+		}
+		if err := s.needFunds(ctx, w); err != nil {
+			return nil, err
+		}
 	}
 	return s.send(ctx, w, SwapStep, w.Main)
 }
@@ -182,7 +273,11 @@ func (s Sender) approve(ctx context.Context, w *Swap) error {
 	if allowance.Sign() > 0 {
 		// Some tokens, such as USDT on Ethereum, change an allowance only from zero.
 		approval := ethereum.CallMsg{From: w.From, To: &token, Data: w.Approval.Data}
-		if _, err := s.Backend.EstimateGas(ctx, approval); err != nil {
+		_, err := s.Backend.EstimateGas(ctx, approval)
+		if err != nil && !reverts(err) {
+			return wouldFail(ctx, ApprovalStep, err)
+		}
+		if err != nil {
 			nothing := call.Encode(call.Approve, w.Main.To, new(big.Int))
 			reset := client.Call{To: token, Value: new(big.Int), Data: nothing}
 			if _, err := s.send(ctx, w, ResetStep, reset); err != nil {
@@ -195,14 +290,24 @@ func (s Sender) approve(ctx context.Context, w *Swap) error {
 }
 
 func (s Sender) allowance(ctx context.Context, w *Swap) (*big.Int, error) {
-	question := slices.Concat(common.FromHex("0xdd62ed3e"), // allowance(address owner, address spender)
-		common.LeftPadBytes(w.From[:], 32), common.LeftPadBytes(w.Main.To[:], 32))
+	const selector = "0xdd62ed3e" // allowance(address owner, address spender)
+	return s.number(ctx, w, "the allowance", selector, w.From, w.Main.To)
+}
+
+// number is what the token says of accounts.
+func (s Sender) number(
+	ctx context.Context, w *Swap, what, selector string, accounts ...common.Address,
+) (*big.Int, error) {
+	question := common.FromHex(selector)
+	for _, account := range accounts {
+		question = append(question, common.LeftPadBytes(account[:], 32)...)
+	}
 	answer, err := s.Backend.CallContract(ctx, ethereum.CallMsg{To: &w.Approval.To, Data: question}, nil)
 	if err != nil {
-		return nil, unavailable("asking for the allowance", err)
+		return nil, unavailable("asking for "+what, err)
 	}
 	if len(answer) != 32 {
-		return nil, failure(WouldFail, "asking for the allowance: the token answers %d bytes, want 32", len(answer))
+		return nil, failure(WouldFail, "asking for %s: the token answers %d bytes, want 32", what, len(answer))
 	}
 	return new(big.Int).SetBytes(answer), nil
 }
@@ -264,7 +369,12 @@ type Account interface {
 }
 
 // Key is the account of a private key.
-func Key(key *ecdsa.PrivateKey) Account { return privateKey{key} }
+func Key(key *ecdsa.PrivateKey) Account {
+	if key == nil {
+		return nil
+	}
+	return privateKey{key}
+}
 
 type privateKey struct{ key *ecdsa.PrivateKey }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"math/big"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,8 @@ import (
 	"github.com/ethereum/go-ethereum"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
+	"github.com/ethereum/go-ethereum/ethclient"
+	"github.com/ethereum/go-ethereum/rpc"
 
 	"github.com/quotegate/quotegate/v3/client"
 	"github.com/quotegate/quotegate/v3/client/send"
@@ -114,6 +117,10 @@ func TestResume(t *testing.T) {
 				t.Fatalf("got %v, want %q", err, test.code)
 			}
 			n.take, n.byHash, n.receipt, n.waiting = nil, nil, nil, false
+			send.Forget()
+			if test.code != send.Unknown { // which is watched without
+				resumed.Listing = listing
+			}
 			w := &send.Swap{}
 			if err := json.Unmarshal(saved, w); err != nil {
 				t.Fatal(err)
@@ -123,6 +130,9 @@ func TestResume(t *testing.T) {
 				t.Fatal(err)
 			}
 			given := len(n.given)
+			if strings.Contains(name, "waited for") && given != 2 { // the node has it
+				t.Errorf("%d transactions were given to the node, want 2", given)
+			}
 			second, err := resumed.Send(t.Context(), w)
 			if err != nil || second.TxHash != first.TxHash || len(n.given) != given {
 				t.Errorf("a swap that was sent: got %+v and %v", second, err)
@@ -246,21 +256,70 @@ func TestNonceTaken(t *testing.T) {
 	}
 }
 
-// TestParallel sends two swaps of one account at once. An allowance is for one of them.
-func TestParallel(t *testing.T) {
+// TestCopies sends a swap several times, at once and again. A payment is known by what it is: one is made.
+func TestCopies(t *testing.T) {
 	n, sender := start(t, "USDC")
-	another := *n.swap
+	sender.Listing = listing
+	again, err := send.New(n.swap.Quote)
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated := copyOf(t, n.swap)
+	simulated.Quote.Request.From = n.key.Address()
+	copies := []*send.Swap{n.swap, copyOf(t, n.swap), again, n.swap, simulated}
+	hashes := make([]common.Hash, len(copies))
 	var all sync.WaitGroup
-	for _, w := range []*send.Swap{n.swap, &another} {
+	for i, w := range copies {
 		all.Go(func() {
-			if _, err := sender.Send(t.Context(), w); err != nil {
+			w = copyOf(t, w)
+			if i%2 == 0 {
+				w.Quote = n.swap.Quote
+			}
+			receipt, err := sender.Send(t.Context(), w)
+			if err != nil {
 				t.Error(err)
+				return
+			}
+			hashes[i] = receipt.TxHash
+			if w.From != n.key.Address() || len(w.Steps) != 2 {
+				t.Errorf("got the account %s and %d steps, want those of the payment", w.From, len(w.Steps))
 			}
 		})
 	}
 	all.Wait()
-	if got := n.onChain(t); got != "mint approval swap approval swap" {
+	if got := n.onChain(t); got != "mint approval swap" {
 		t.Errorf("got %s", got)
+	}
+	if slices.ContainsFunc(hashes, func(h common.Hash) bool { return h != hashes[0] }) {
+		t.Errorf("got %s, want one transaction", hashes)
+	}
+	// Another quote for the same is another payment.
+	other := copyOf(t, n.swap)
+	other.Quote.Quote.Details.ValidUntil = "2030-01-01T00:00:00Z"
+	other.Steps = nil
+	if _, err := sender.Send(t.Context(), other); err != nil || n.onChain(t) != "mint approval swap approval swap" {
+		t.Errorf("got %v and %s", err, n.onChain(t))
+	}
+}
+
+// TestCopyIsSaved: what is known of a copy is stored with it, before anything else can fail.
+func TestCopyIsSaved(t *testing.T) {
+	n, sender := start(t, "ETH")
+	another := copyOf(t, n.swap)
+	if _, err := sender.Send(t.Context(), n.swap); err != nil {
+		t.Fatal(err)
+	}
+	saved := 0
+	sender.Save = func(w *send.Swap) error {
+		saved = len(w.Steps)
+		return errors.New("disk full")
+	}
+	if _, err := sender.Send(t.Context(), another); codeOf(err) != send.Unknown || saved != 1 {
+		t.Errorf("got %v and %d steps, want %s and 1", err, saved, send.Unknown)
+	}
+	sender.Backend = nil
+	if _, err := sender.Send(t.Context(), n.swap); codeOf(err) != send.Unknown { // whatever is missing
+		t.Errorf("got %v, want %s", err, send.Unknown)
 	}
 }
 
@@ -405,47 +464,381 @@ func TestNodeErrors(t *testing.T) {
 
 // TestReverted has the chain refuse what the node did not see coming. It is not sent again.
 func TestReverted(t *testing.T) {
-	n, sender := start(t, "USDC")
-	n.do(t, n.swap.Approval.To, "transfer", common.Address{1}, new(big.Int).Lsh(n.swap.Amount, 1))
-	n.estimate = 1_000_000
+	n, sender := start(t, "ETH")
+	n.estimate = 60_000
 	for range 2 {
 		_, err := sender.Send(t.Context(), n.swap)
-		if codeOf(err) != send.Reverted || len(n.given) != 2 {
-			t.Errorf("got %v and %d given, want %s and 2", err, len(n.given), send.Reverted)
+		if codeOf(err) != send.Reverted || len(n.given) != 1 {
+			t.Errorf("got %v and %d given, want %s and 1", err, len(n.given), send.Reverted)
 		}
 	}
 }
 
-// TestRefuses: nothing is sent.
-func TestRefuses(t *testing.T) {
+// TestGas: a transaction has a quarter more gas than it seems to need.
+func TestGas(t *testing.T) {
+	n, sender := start(t, "ETH")
+	n.estimate = 1_000_000
+	if _, err := sender.Send(t.Context(), n.swap); err != nil || n.given[0].Gas() != 1_250_000 {
+		t.Errorf("got %v and %d gas, want 1250000", err, n.given[0].Gas())
+	}
+}
+
+// TestLaggingNode: whatever a node that lags behind says, each step is signed once, with a number of its own.
+func TestLaggingNode(t *testing.T) {
+	n, sender := start(t, "USDC")
+	first, err := n.PendingNonceAt(t.Context(), n.key.Address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	n.pending = &first // does not see the approval
+	if _, err := sender.Send(t.Context(), n.swap); err != nil || n.onChain(t) != "mint approval swap" {
+		t.Fatalf("got %v and %s", err, n.onChain(t))
+	}
+	// A swap in a block is not given again, though the node does not show it.
+	n.byHash = ethereum.NotFound
+	if _, err := sender.Send(t.Context(), n.swap); err != nil || len(n.given) != 2 {
+		t.Errorf("got %v and %d given, want 2", err, len(n.given))
+	}
+}
+
+// TestApprovesOnce: an approval in a block is not repeated, though the node still shows the allowance of before.
+func TestApprovesOnce(t *testing.T) {
+	n, sender := start(t, "USDC")
+	sender.Save = func(*send.Swap) error { return nil }
+	failing := sender
+	failSecond(&failing)
+	if _, err := failing.Send(t.Context(), n.swap); codeOf(err) != send.NotSaved {
+		t.Fatalf("got %v, want %s", err, send.NotSaved)
+	}
+	n.calls = func(selector string) ([]byte, error) {
+		if selector == allowanceOf {
+			return make([]byte, 32), nil
+		}
+		return nil, nil
+	}
+	if _, err := sender.Send(t.Context(), n.swap); err != nil || n.onChain(t) != "mint approval swap" {
+		t.Errorf("got %v and %s", err, n.onChain(t))
+	}
+}
+
+// Selectors of questions to a token.
+const (
+	allowanceOf = "0xdd62ed3e"
+	balanceOf   = "0x70a08231"
+)
+
+// revert is what a node answers of a call that reverts.
+type revert struct{}
+
+func (revert) Error() string  { return "execution reverted" }
+func (revert) ErrorCode() int { return 3 }
+
+var badGateway = rpc.HTTPError{StatusCode: 502, Status: "502 Bad Gateway"}
+
+// TestReset: an allowance is reset if the node says that the approval reverts, and not if the node fails.
+func TestReset(t *testing.T) {
 	for name, test := range map[string]struct {
-		alter func(*node, *send.Sender)
-		code  string
+		says error
+		code string
+		want string
 	}{
-		"another chain":   {func(n *node, _ *send.Sender) { n.swap.ChainID = 10 }, send.WrongChain},
-		"another account": {func(n *node, _ *send.Sender) { n.swap.Steps = make([]send.Step, 1) }, send.WrongAccount},
-		"too little":      {func(n *node, _ *send.Sender) { n.swap.Main.Value = big.NewInt(1) }, send.WouldFail},
-		"expired":         {func(n *node, _ *send.Sender) { n.swap.Expires = time.Now().Add(-time.Second) }, send.Expired},
-		"no bound":        {func(_ *node, s *send.Sender) { s.MaxGas = nil }, send.GasTooHigh},
-		"low bound":       {func(_ *node, s *send.Sender) { s.MaxGas = big.NewInt(1) }, send.GasTooHigh},
-		"high tip":        {func(n *node, _ *send.Sender) { n.tip = big.NewInt(1e15) }, send.GasTooHigh},
-		"much gas":        {func(n *node, _ *send.Sender) { n.estimate = 1 << 40 }, send.GasTooHigh},
-		"not saved": {func(_ *node, s *send.Sender) {
-			s.Save = func(*send.Swap) error { return errors.New("disk full") }
-		}, send.NotSaved},
-		"another signature": {func(_ *node, s *send.Sender) { s.Account = forger{s.Account} }, send.NotSigned},
+		"reverts":                 {revert{}, "", "mint reset reset approval swap"},
+		"reverts, without a code": {nodeSays("VM Exception: revert"), "", "mint reset reset approval swap"},
+		"does not":                {nil, "", "mint reset approval swap"},
+		"bad gateway":             {badGateway, send.NodeUnavailable, "mint reset"},
+		"connection lost":         {errLost, send.NodeUnavailable, "mint reset"},
+		"another error":           {nodeSays("header not found"), send.WouldFail, "mint reset"},
+		"words of something else": {errors.New("execution reverted"), send.NodeUnavailable, "mint reset"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			n, sender := start(t, "ETH")
-			test.alter(n, &sender)
-			if _, err := sender.Send(t.Context(), n.swap); codeOf(err) != test.code || len(n.given) != 0 {
-				t.Errorf("got %v and %d given, want %s and 0", err, len(n.given), test.code)
+			n, sender := start(t, "USDC")
+			n.do(t, n.swap.Approval.To, "approve", n.swap.Main.To, big.NewInt(1)) // told as a reset
+			n.approval = test.says                                                // once
+			_, err := sender.Send(t.Context(), n.swap)
+			if codeOf(err) != test.code || n.onChain(t) != test.want {
+				t.Errorf("got %v and %s, want %q and %s", err, n.onChain(t), test.code, test.want)
 			}
 		})
 	}
-	if _, err := send.New(&client.Checked{}); err == nil {
-		t.Error("a swap out of a privacy pool was prepared")
+}
+
+// TestExpired: after the expiry nothing is signed or newly broadcast, and what may be out is only watched for.
+func TestExpired(t *testing.T) {
+	monthAgo := func() time.Time { return time.Now().AddDate(0, -1, 0) }
+	// lose has the node fail before it takes a step, and gives the swap as it was stored.
+	lose := func(t *testing.T, n *node, sender send.Sender, what string) *send.Swap {
+		t.Helper()
+		n.take = func(tx *types.Transaction) error {
+			if n.what(tx) != what {
+				return n.pass(tx)
+			}
+			n.byHash = errLost
+			return errLost
+		}
+		if _, err := sender.Send(t.Context(), n.swap); err == nil {
+			t.Fatal("it was sent")
+		}
+		n.take, n.byHash, n.given = nil, nil, nil
+		send.Forget()
+		w := copyOf(t, n.swap)
+		w.Expires = monthAgo()
+		return w
 	}
+	t.Run("a swap that was saved and never broadcast", func(t *testing.T) {
+		n, sender := start(t, "USDC")
+		w := lose(t, n, sender, "swap")
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		sender.Progress = func(what string) {
+			if strings.Contains(what, "only watched for") {
+				cancel()
+			}
+		}
+		_, err := sender.Send(ctx, w)
+		if codeOf(err) != send.Unknown || len(n.given) != 0 {
+			t.Errorf("got %v and %d given, want %s and 0", err, len(n.given), send.Unknown)
+		}
+		// Somebody else has broadcast it.
+		tx := new(types.Transaction)
+		if err := tx.UnmarshalBinary(w.Steps[1].Raw); err != nil {
+			t.Fatal(err)
+		}
+		if err := n.pass(tx); err != nil {
+			t.Fatal(err)
+		}
+		sender.Progress = nil
+		if receipt, err := sender.Send(t.Context(), w); err != nil || receipt.TxHash != tx.Hash() {
+			t.Errorf("got %v, want its receipt", err)
+		}
+	})
+	t.Run("an approval that was saved and never broadcast", func(t *testing.T) {
+		n, sender := start(t, "USDC")
+		w := lose(t, n, sender, "approval")
+		sender.Listing = listing
+		_, err := sender.Send(t.Context(), w)
+		if codeOf(err) != send.Expired || len(n.given) != 0 {
+			t.Errorf("got %v and %d given, want %s and 0", err, len(n.given), send.Expired)
+		}
+	})
+	t.Run("while the gas is asked for", func(t *testing.T) {
+		n, sender := start(t, "ETH")
+		signs := counter{sender.Account, new(int)}
+		sender.Account = signs
+		n.code = func(ctx context.Context, address common.Address) ([]byte, error) {
+			n.swap.Expires = monthAgo()
+			return n.Client.CodeAt(ctx, address, nil)
+		}
+		_, err := sender.Send(t.Context(), n.swap)
+		if codeOf(err) != send.Expired || *signs.signed != 0 {
+			t.Errorf("got %v and %d signed, want %s and 0", err, *signs.signed, send.Expired)
+		}
+	})
+	t.Run("while it is saved", func(t *testing.T) {
+		n, sender := start(t, "ETH")
+		sender.Save = func(w *send.Swap) error {
+			w.Expires = monthAgo()
+			return nil
+		}
+		_, err := sender.Send(t.Context(), n.swap)
+		if codeOf(err) != send.Expired || len(n.given) != 0 || len(n.swap.Steps) != 0 {
+			t.Errorf("got %v, %d given and %d steps, want %s", err, len(n.given), len(n.swap.Steps), send.Expired)
+		}
+	})
+}
+
+// TestRefuses: nothing is sent.
+func TestRefuses(t *testing.T) {
+	no := false
+	past := time.Now().Add(-time.Second)
+	for name, test := range map[string]struct {
+		alter func(*node, *send.Sender)
+		code  string
+		says  string
+	}{
+		"another chain":   {func(n *node, _ *send.Sender) { n.swap.ChainID = 10 }, send.WrongChain, ""},
+		"another account": {func(n *node, _ *send.Sender) { n.swap.Steps = make([]send.Step, 1) }, send.WrongAccount, ""},
+		"expired":         {func(n *node, _ *send.Sender) { n.swap.Expires = past }, send.Expired, ""},
+		"no backend":      {func(_ *node, s *send.Sender) { s.Backend = nil }, send.InvalidRequest, "Sender.Backend"},
+		"nil client": {
+			func(_ *node, s *send.Sender) { s.Backend = (*ethclient.Client)(nil) }, send.InvalidRequest, "Sender.Backend",
+		},
+		"no account": {func(_ *node, s *send.Sender) { s.Account = nil }, send.InvalidRequest, "Sender.Account"},
+		"no key":     {func(_ *node, s *send.Sender) { s.Account = send.Key(nil) }, send.InvalidRequest, "Sender.Account"},
+		"no bound":   {func(_ *node, s *send.Sender) { s.MaxGas = nil }, send.InvalidRequest, "Sender.MaxGas"},
+		"low bound":  {func(_ *node, s *send.Sender) { s.MaxGas = big.NewInt(1) }, send.GasTooHigh, ""},
+		"high tip":   {func(n *node, _ *send.Sender) { n.tip = big.NewInt(1e15) }, send.GasTooHigh, ""},
+		"much gas":   {func(n *node, _ *send.Sender) { n.estimate = 1 << 40 }, send.GasTooHigh, ""},
+		"no coins":   {func(n *node, _ *send.Sender) { n.coins = new(big.Int) }, send.TooLittle, "to pay for gas too"},
+		"no coins for gas": {
+			func(n *node, _ *send.Sender) { n.coins = n.swap.Main.Value }, send.TooLittle, "to pay for gas too",
+		},
+		"not saved": {func(_ *node, s *send.Sender) {
+			s.Save = func(*send.Swap) error { return errors.New("disk full") }
+		}, send.NotSaved, ""},
+		"another signature": {func(_ *node, s *send.Sender) { s.Account = forger{s.Account} }, send.NotSigned, ""},
+		"from JSON": {
+			func(n *node, _ *send.Sender) { n.swap = copyOf(t, n.swap) }, send.InvalidRequest, "Sender.Client",
+		},
+		"without a quote": {func(n *node, s *send.Sender) {
+			n.swap.Quote = nil
+			s.Listing = listing
+		}, send.InvalidRequest, "no quote"},
+		"too little, says the gateway": {func(n *node, s *send.Sender) {
+			lacking := client.Check{Actual: "1", Needed: "2"}
+			insufficient(n.swap, client.Simulation{Native: lacking})
+			s.Unverified = true
+		}, send.TooLittle, ""},
+		"it would fail, says the gateway": {func(n *node, s *send.Sender) {
+			enough := client.Check{Actual: "2", Needed: "2"}
+			insufficient(n.swap, client.Simulation{Native: enough, Event: &no})
+			s.Unverified = true
+		}, send.WouldFail, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, sender := start(t, "ETH")
+			q := *n.swap.Quote
+			n.swap.Quote = &q
+			test.alter(n, &sender)
+			_, err := sender.Send(t.Context(), n.swap)
+			if codeOf(err) != test.code || !strings.Contains(err.Error(), test.says) || len(n.given) != 0 {
+				t.Errorf("got %v and %d given, want %s, %q and 0", err, len(n.given), test.code, test.says)
+			}
+		})
+	}
+	if _, err := send.New(&client.Checked{}); codeOf(err) != send.InvalidRequest {
+		t.Errorf("a swap out of a privacy pool: got %v", err)
+	}
+	if _, err := send.New(nil); codeOf(err) != send.InvalidRequest {
+		t.Errorf("no quote: got %v", err)
+	}
+	if _, err := (send.Sender{}).Send(t.Context(), nil); codeOf(err) != send.InvalidRequest {
+		t.Errorf("no swap: got %v", err)
+	}
+}
+
+// insufficient has a swap's quote say what a simulation showed.
+func insufficient(w *send.Swap, s client.Simulation) {
+	w.Quote.Sufficient = new(bool)
+	answer := *w.Quote.Quote
+	answer.Details = &client.Details{Simulation: &s}
+	w.Quote.Quote = &answer
+}
+
+// TestTooLittle: an account without the tokens does not pay for an approval.
+func TestTooLittle(t *testing.T) {
+	for name, alter := range map[string]func(*node){
+		"too few tokens": func(n *node) {
+			n.do(t, n.swap.Approval.To, "transfer", common.Address{1}, new(big.Int).Add(n.swap.Amount, big.NewInt(1)))
+		},
+		"no coins": func(n *node) { n.coins = new(big.Int) },
+		"gone by the time of the swap": func(n *node) {
+			n.take = func(tx *types.Transaction) error {
+				n.calls = func(selector string) ([]byte, error) {
+					if selector == balanceOf {
+						return make([]byte, 32), nil
+					}
+					return nil, nil
+				}
+				return n.pass(tx)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n, sender := start(t, "USDC")
+			alter(n)
+			before := n.onChain(t)
+			want := before
+			if n.take != nil {
+				want += " approval"
+			}
+			if _, err := sender.Send(t.Context(), n.swap); codeOf(err) != send.TooLittle || n.onChain(t) != want {
+				t.Errorf("got %v and %s, want %s and %s", err, n.onChain(t), send.TooLittle, want)
+			}
+		})
+	}
+}
+
+// TestAltered: only what was checked is sent, whoever checks it.
+func TestAltered(t *testing.T) {
+	attacker := common.Address{0xab}
+	alterations := map[string]func(*send.Swap){
+		"target":                   func(w *send.Swap) { w.Main.To = attacker },
+		"calldata":                 func(w *send.Swap) { w.Main.Data[100] ^= 1 },
+		"value":                    func(w *send.Swap) { w.Main.Value = big.NewInt(1) },
+		"amount":                   func(w *send.Swap) { w.Amount = new(big.Int).Lsh(w.Amount, 1) },
+		"spender":                  func(w *send.Swap) { w.Approval.Data[30] ^= 1 },
+		"token":                    func(w *send.Swap) { w.Approval.To = attacker },
+		"no approval":              func(w *send.Swap) { w.Approval = nil },
+		"main call of the quote":   func(w *send.Swap) { w.Quote.Main.To = attacker; w.Main.To = attacker },
+		"a call of the quote":      func(w *send.Swap) { w.Quote.Calls[0].To = attacker },
+		"target of the answer":     func(w *send.Swap) { w.Quote.Quote.To = attacker.Hex() },
+		"a warning of the gateway": func(w *send.Swap) { w.Quote.Warning = "no such contract" },
+		"what arrives":             func(w *send.Swap) { w.Quote.Dest = new(big.Int).Lsh(w.Quote.Dest, 1) },
+		"recipient":                func(w *send.Swap) { w.Quote.Request.Recipient = attacker.Hex() },
+		"half of an own note":      func(w *send.Swap) { w.Quote.OwnNote = true; w.Quote.Main.Data = w.Quote.Main.Data[:9] },
+		"the note of no shielding": func(w *send.Swap) { w.Quote.OwnNote = true },
+	}
+	for name, alter := range alterations {
+		t.Run(name, func(t *testing.T) {
+			n, sender := start(t, "USDC")
+			c, err := client.New("http://127.0.0.1:1", client.WithPinned(client.Pinned{Listing: listing}))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, by := range []func(*send.Sender){
+				func(s *send.Sender) { s.Client = c },
+				func(s *send.Sender) { s.Listing = listing },
+				func(s *send.Sender) { s.Client, s.Unverified = c, true }, // the exception is for those who have neither
+			} {
+				checking := sender
+				by(&checking)
+				w := copyOf(t, n.swap)
+				alter(w)
+				if _, err := checking.Send(t.Context(), w); codeOf(err) != send.Unverified || len(n.given) != 0 {
+					t.Errorf("got %v and %d given, want %s", err, len(n.given), send.Unverified)
+				}
+			}
+		})
+	}
+	// Whose Quote gave it checks it too.
+	n, sender := start(t, "ETH")
+	n.swap.Main.To = attacker
+	if _, err := sender.Send(t.Context(), n.swap); codeOf(err) != send.Unverified || len(n.given) != 0 {
+		t.Errorf("got %v and %d given, want %s", err, len(n.given), send.Unverified)
+	}
+	// What cannot be checked now is not sent yet.
+	unreachable, err := client.New("http://127.0.0.1:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, sender = start(t, "ETH")
+	sender.Client = unreachable
+	_, err = sender.Send(t.Context(), n.swap)
+	if e := (*send.Error)(nil); !errors.As(err, &e) || e.Code != send.NotChecked || !e.Temporary() || len(n.given) != 0 {
+		t.Errorf("got %v and %d given, want %s", err, len(n.given), send.NotChecked)
+	}
+}
+
+// TestUnverified: the exception sends what nobody checks.
+func TestUnverified(t *testing.T) {
+	n, sender := start(t, "ETH")
+	sender.Unverified = true
+	w := copyOf(t, n.swap)
+	w.Quote = nil
+	if _, err := sender.Send(t.Context(), w); err != nil || n.onChain(t) != "swap" {
+		t.Errorf("got %v and %s", err, n.onChain(t))
+	}
+}
+
+// A counter counts what an account signs.
+type counter struct {
+	send.Account
+	signed *int
+}
+
+func (c counter) SignTx(ctx context.Context, tx *types.Transaction, id *big.Int) (*types.Transaction, error) {
+	*c.signed++
+	return c.Account.SignTx(ctx, tx, id)
 }
 
 // A forger signs something else.

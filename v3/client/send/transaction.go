@@ -22,9 +22,6 @@ import (
 // sign makes a transaction of a call. It pays up to twice the present base fee, and has a quarter more gas than it
 // seems to need.
 func (s Sender) sign(ctx context.Context, w *Swap, what string, call client.Call) (*Step, error) {
-	if !w.Expires.IsZero() && time.Now().After(w.Expires) {
-		return nil, failure(Expired, "%s: not signed: the quote has expired; ask for a new one", what)
-	}
 	message := ethereum.CallMsg{From: w.From, To: &call.To, Value: call.Value, Data: call.Data}
 	gas, err := s.Backend.EstimateGas(ctx, message)
 	if err != nil {
@@ -53,6 +50,9 @@ func (s Sender) sign(ctx context.Context, w *Swap, what string, call client.Call
 	if err := s.affordable(what, gas, price); err != nil {
 		return nil, err
 	}
+	if w.expired() {
+		return nil, expired(what)
+	}
 	tx, err := s.signed(ctx, types.NewTx(&types.DynamicFeeTx{
 		ChainID:   new(big.Int).SetUint64(w.ChainID),
 		Nonce:     nonce,
@@ -75,9 +75,6 @@ func (s Sender) sign(ctx context.Context, w *Swap, what string, call client.Call
 
 // affordable refuses gas at a price that could cost more than MaxGas: a node may suggest anything.
 func (s Sender) affordable(what string, gas uint64, price *big.Int) error {
-	if s.MaxGas == nil {
-		return failure(GasTooHigh, "%s: not signed: Sender.MaxGas is not set", what)
-	}
 	cost := new(big.Int).Mul(new(big.Int).SetUint64(gas), price)
 	if cost.Cmp(s.MaxGas) > 0 {
 		return failure(GasTooHigh, "%s: not signed: its gas could cost %s coins at the node's price, "+
@@ -103,6 +100,16 @@ func (s Sender) finish(ctx context.Context, w *Swap, i int, fresh bool) (*types.
 			return nil, unconfirmed(step, err)
 		}
 		missing = next <= step.Nonce && !s.has(ctx, step.Hash)
+	}
+	if missing && w.expired() {
+		if fresh {
+			return nil, s.forget(w, expired(step.What))
+		}
+		if step.What != SwapStep {
+			return nil, expired(step.What)
+		}
+		missing = false
+		s.tell("%s: the quote has expired, so the transaction is not sent again, only watched for", step.What)
 	}
 	if missing {
 		if err := s.give(ctx, w, step, tx, fresh); err != nil {
@@ -182,15 +189,19 @@ func (s Sender) give(ctx context.Context, w *Swap, step *Step, tx *types.Transac
 	case says(err, used) || !fresh && says(err, taken):
 		return nil // look tells whose transaction it is
 	case fresh && says(err, refusals):
-		what := step.What
-		w.Steps = w.Steps[:len(w.Steps)-1]
-		refusal := failure(NotTaken, "%s: the node did not take transaction %s: %w", what, tx.Hash(), err)
-		if err := s.save(w); err != nil {
-			return errors.Join(refusal, err)
-		}
-		return refusal
+		return s.forget(w,
+			failure(NotTaken, "%s: the node did not take transaction %s: %w", step.What, tx.Hash(), err))
 	}
 	return unconfirmed(step, fmt.Errorf("the node did not take it: %w", err)) // it may have it, or have passed it on
+}
+
+// forget takes back the last step, which no node has, and gives why.
+func (s Sender) forget(w *Swap, why *Error) error {
+	w.Steps = w.Steps[:len(w.Steps)-1]
+	if err := s.save(w); err != nil {
+		return errors.Join(why, err)
+	}
+	return why
 }
 
 // has tells whether the node knows a transaction.

@@ -329,7 +329,7 @@ func accounts(t *testing.T, w *world) {
 			want: []string{want, "send: on"},
 		}
 	}
-	const works = "{ gasUsed: 50000, status: 'SUCCESS' }"
+	const works = "{ gasUsed: 50000, gasLimit: 70000, status: 'SUCCESS' }"
 	w.check(t,
 		fills("delegated account", "wallet({ code: '0xef0100' + 'ab'.repeat(20) }); await connect();", mine, "Your account, on PulseChain"),
 		fills("contract", "wallet(); await connect();", "", "Your account is a contract. It may not exist on PulseChain."),
@@ -385,8 +385,8 @@ func accounts(t *testing.T, w *world) {
 		allowance("approval in place", "usdc", "100000000", "USDC: 1 signature"),
 		allowance("reset not needed", "usdt", "0", "USDT: 2 signatures"),
 		allowance("reset", "usdt", "1", "USDT: 3 signatures"),
-		dryRun("succeeds", works+", { gasUsed: 73456, status: 'SUCCESS' }", "", "Simulation|Succeeds, 123,456 gas"),
-		dryRun("would fail", "{ gasUsed: 50000, status: 'FAILED', error: 'paused' }", "", "Simulation: transaction 1 would fail: paused."),
+		dryRun("succeeds", works+", { gasUsed: 73456, gasLimit: 99000, status: 'SUCCESS' }", "", "Simulation|Succeeds, 123,456 gas"),
+		dryRun("would fail", "{ gasUsed: 50000, gasLimit: 0, status: 'FAILED', error: 'paused' }", "", "Simulation: transaction 1 would fail: paused."),
 		dryRun("without the event", works, "event: false", "Simulation: the contract would not do what you asked for."),
 		dryRun("no gas", works, "native: { actual: '1', needed: '2' }", "Insufficient ETH for gas"),
 		row{

@@ -68,7 +68,7 @@ func statuses(t *testing.T, w *world) {
 			mismatch, "source.blockNumber is 100, but it was sent after block 100.", notSent, "new swap: true", "leaving: free"),
 		sent("settled before it was sent", one(`{"state": "SETTLED", "final": true, "source": {"blockNumber": 99}}`), "does not match", mismatch, notSent),
 		sent("another swap", one(`{"state": "SETTLED", "final": true, "swap": {"amount": "100000001"}}`), "does not match",
-			mismatch, "swap.amount is 100000001, but must be 100000000.", notSent, "new swap: true"),
+			mismatch, `swap.amount is "100000001", but must be "100000000".`, notSent, "new swap: true"),
 		sent("odd types", one(`{"state": "SETTLED", "settlement": {"txHash": 7, "amount": {"a": 1}}, "nextCheckSeconds": "x"}`), "does not match",
 			mismatch, "settlement.txHash is 7, but must be a hash", "○Confirmed: later"),
 	)

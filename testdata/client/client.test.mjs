@@ -107,12 +107,12 @@ test('a quote of which the gateway itself warns is refused, and the refusal has 
     const { include: _, ...sent } = answer.request;
     const accepted = await set({ '/v3/swap/quote': answer }).quote(sent);
     const warned = await refused(set({ '/v3/swap/quote': { ...answer, headers } }).quote(sent), 'UNVERIFIED');
-    assert.deepEqual(warned.problems, ['The gateway itself warns: do not sign']);
+    assert.deepEqual(warned.problems, ['The gateway itself warns: "do not sign".']);
     const timeless = ({ expiresAt, ...result }) => ({ ...result, ends: Number.isFinite(expiresAt) });
     assert.deepEqual(timeless(warned.result), { ...timeless(accepted), warning: 'do not sign' });
     assert.deepEqual(warned.checked, accepted.checked);
   }
-  for (const [change, problem] of [[(q) => { q.destAmount = '1'; }, /destAmount is 1/], [(q) => { delete q.details; }, /details is missing/]]) {
+  for (const [change, problem] of [[(q) => { q.destAmount = '1'; }, /destAmount is "1"/], [(q) => { delete q.details; }, /details is missing/]]) {
     const both = await refused(set({ '/v3/swap/quote': { ...edited(change), headers } }).quote(request), 'UNVERIFIED');
     assert.match(both.problems[0], /do not sign/);
     assert.match(both.problems.slice(1).join(), problem);

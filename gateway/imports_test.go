@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	"shared/integrator": {"shared/calldata", "shared/chain", "shared/fault", "shared/safego", "shared/cache", "shared/rpc", "shared/setting"},
 	"shared/account":    {"shared/calldata", "shared/chain", "shared/rpc"},
 	"shared/status":     {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/cache", "shared/rpc"},
-	"shared/quote":      {"shared/account", "shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun", "shared/setting"},
+	"shared/quote":      {"shared/account", "shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun", "shared/safego", "shared/setting"},
 	"shared/web":        {"shared/fault", "shared/quote"},
 	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/web"},
 	"shared/api":        {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/rpc", "shared/status", "shared/web", "shared/wire"},
@@ -68,7 +68,7 @@ var layers = map[string][]string{
 	"cmd/bench":            {"cmd/internal/*", "shared/chain", "shared/testkit/node", "shared/testkit/quotecheck", "v3/client"},
 	"cmd/soak":             {"cmd/internal/*", "shared/chain", "shared/testkit/*", "v3/client"},
 	"cmd/generate":         {"shared/chain", "shared/fee"},
-	"cmd/quote":            {"shared/chain", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
+	"cmd/quote":            {"shared/chain", "shared/fault", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
 
 	// Go code for tests. Only tests and the commands that measure, load and generate import it.
 	"shared/testkit/browser":    {},

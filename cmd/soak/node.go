@@ -206,8 +206,8 @@ type issuer struct {
 	absurd sync.Map // of uint32: domains for which it has stated an absurd fee
 }
 
-// honestBPS is the fee it tells the truth about, unlike any built-in one or that of another domain, and above a quarter of
-// each built-in one.
+// honestBPS is the fee it tells the truth about: unlike any built-in one or that of another domain, and above a quarter
+// of each built-in one.
 func honestBPS(domain uint32) *big.Rat { return big.NewRat(425+int64(domain), 100) }
 
 // absurdLies are the first of the lies: fees above the cap.

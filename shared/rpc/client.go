@@ -66,7 +66,12 @@ func New(cfg Config, opts Options) (*Client, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Client{networks: make(map[chain.ID]network), limits: defaultLimits, http: newHTTPClient(opts.Transport), log: opts.Log}
+	c := &Client{
+		networks: make(map[chain.ID]network),
+		limits:   defaultLimits,
+		http:     newHTTPClient(opts.Transport),
+		log:      opts.Log,
+	}
 	for lane, l := range opts.Limits {
 		c.limits[lane] = l
 	}

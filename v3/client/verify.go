@@ -321,8 +321,9 @@ func (c *check) warn() {
 	if *code.Destination {
 		with, without = without, with
 	}
-	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf("the recipient has code on chain %d and none on chain %d: "+
-		"if it is a smart account, make sure that it is yours on both", with, without))
+	const warning = "the recipient has code on chain %d and none on chain %d: " +
+		"if it is a smart account, make sure that it is yours on both"
+	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf(warning, with, without))
 }
 
 // problems is everything that is wrong with an answer.

@@ -79,8 +79,8 @@ func (s Sender) needFunds(ctx context.Context, w *Swap) error {
 			return err
 		}
 		if tokens.Cmp(w.Amount) < 0 {
-			return failure(TooLittle, "not sent: the account has %s of the token, in its smallest unit, and %s are needed",
-				tokens, w.Amount)
+			const text = "not sent: the account has %s of the token, in its smallest unit, and %s are needed"
+			return failure(TooLittle, text, tokens, w.Amount)
 		}
 	}
 	coins, err := s.Backend.BalanceAt(ctx, w.From, nil)

@@ -272,6 +272,8 @@ export interface Payout {
   /** What was paid, with its fees, is not what was swapped. It is not final then. */
   short?: { swapped: Amount; paid: Amount };
 }
+/** The payout of a swap that is settled. */
+export type SettledPayout = Payout;
 
 interface Progress {
   /** Whether the state can no longer change. */
@@ -303,7 +305,7 @@ export type Status = Told & (
   | (Progress & { state: 'NOT_FOUND' | 'PENDING' })
   | (Progress & { state: 'FAILED' | 'NOT_A_SWAP' })
   | (Progress & { state: 'SETTLING' })
-  | (Omit<Progress, 'settlement'> & { state: 'SETTLED'; settlement: Payout })
+  | (Omit<Progress, 'settlement'> & { state: 'SETTLED'; settlement: SettledPayout })
 );
 
 /** What a quote is checked against. Pinned ones are better than those of the gateway itself. */

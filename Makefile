@@ -54,7 +54,7 @@ raced := ./cmd/gateway ./cmd/soak ./cmd/internal/child \
 
 # Long tests of the other packages.
 long := ./cmd/devnet/... ./v3 ./gateway/site ./shared/testkit/pages ./gateway/admin ./v3/client ./cmd/bench \
-	./shared/testkit/npm
+	./shared/testkit/npm ./shared/testkit/quotecheck
 
 check: ## check the format
 	@unformatted=$$(gofmt -l .); if [ -n "$$unformatted" ]; then echo "gofmt these files:"; echo "$$unformatted"; exit 1; fi

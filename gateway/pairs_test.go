@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math/big"
@@ -157,61 +156,4 @@ func TestListedContracts(t *testing.T) {
 			t.Errorf("%s on %d: got the contract %s, want %s", row.SrcToken, row.SrcChain, row.To, want)
 		}
 	}
-}
-
-// TestCheckNoticesEveryChange alters right answers of each version in every letter and digit, and what they were asked
-// for.
-func TestCheckNoticesEveryChange(t *testing.T) {
-	gw := mount(t, setup{})
-	c := checkerOf(t, gw)
-	for _, kind := range []struct{ src, dst uint64 }{{42161, 369}, {56, client.PrivacyBNB}} {
-		p, err := c.Listing.Find(kind.src, "USDC", kind.dst, "USDC")
-		if err != nil {
-			t.Fatal(err)
-		}
-		r := quotecheck.RequestFor(p, someAmounts(t, p.SrcToken)[3], somebody)
-		other := r
-		other.Recipient = partner
-		if p.Shields {
-			r.Recipient, other.Recipient = c.Wallets(p.DstToken.ChainID)[0], c.Wallets(p.DstToken.ChainID)[1]
-		}
-		for _, version := range quotecheck.Versions {
-			w := ask(gw, quotecheck.Target(version, r))
-			if w.Code == http.StatusNotFound || w.Code == http.StatusGone {
-				continue // it was deleted
-			}
-			noticed := func(what string, r client.Request, terms quotecheck.Terms, body []byte, want bool) {
-				t.Helper()
-				if _, err := c.Check(version, r, terms, body); (err != nil) != want {
-					t.Errorf("%s, %s, %s: got %v, want an error: %t", version, w.Body, what, err, want)
-				}
-			}
-			body := w.Body.Bytes()
-			noticed("nothing", r, quotecheck.Terms{}, body, false)
-			noticed("another recipient", other, quotecheck.Terms{}, body, true)
-			noticed("another integrator's fee", r, quotecheck.Terms{IntegratorBPS: 1}, body, true)
-			noticed("another issuer's fee", r, quotecheck.Terms{IssuerBPS: []*big.Rat{big.NewRat(99, 10)}}, body,
-				p.Type == client.CCTPInbound)
-			for _, written := range []string{p.To.Hex(), "5ff22d", "79b432d"} { // an address, or a selector
-				capitals := bytes.ReplaceAll(body, []byte(written), bytes.ToUpper([]byte(written)))
-				noticed(written+" in capitals", r, quotecheck.Terms{}, capitals, !bytes.Equal(capitals, body))
-			}
-			for _, at := range alterable(p, body) {
-				wrong := bytes.Clone(body)
-				wrong[at] ^= 1
-				noticed(fmt.Sprint("byte ", at), r, quotecheck.Terms{}, wrong, true)
-			}
-		}
-	}
-}
-
-// alterable are the places in an answer that count: all but those of a shield note that only its sender can read.
-func alterable(p *client.Pair, body []byte) (places []int) {
-	noteEnd := bytes.Index(body, []byte(`","value":`))
-	for at := range body {
-		if !p.Shields || at < noteEnd-4*64 || at >= noteEnd {
-			places = append(places, at)
-		}
-	}
-	return places
 }

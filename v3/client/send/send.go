@@ -205,9 +205,6 @@ func (s Sender) run(ctx context.Context, w *Swap) (*types.Receipt, error) {
 		return nil, err
 	}
 	if !w.paying() {
-		if w.expired() {
-			return nil, expired(SwapStep)
-		}
 		if err := s.verify(ctx, w); err != nil {
 			return nil, err
 		}

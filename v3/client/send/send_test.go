@@ -824,6 +824,10 @@ func TestUnverified(t *testing.T) {
 	n, sender := start(t, "ETH")
 	sender.Unverified = true
 	w := copyOf(t, n.swap)
+	w.Quote.Warning = "no such contract"
+	if _, err := sender.Send(t.Context(), w); codeOf(err) != send.Unverified || len(n.given) != 0 {
+		t.Errorf("got %v and %d given, want %s", err, len(n.given), send.Unverified)
+	}
 	w.Quote = nil
 	if _, err := sender.Send(t.Context(), w); err != nil || n.onChain(t) != "swap" {
 		t.Errorf("got %v and %s", err, n.onChain(t))

@@ -34,6 +34,9 @@ func TestRecheck(t *testing.T) {
 		other := copied()
 		other.Main.Data[len(other.Main.Data)-1] ^= 1
 		wantCode(t, other.Recheck(listed(t)), Unverified)
+		warned := copied()
+		warned.Warning = "must not be signed"
+		wantCode(t, warned.Recheck(listed(t)), Unverified)
 		if checked.Pair.Shields {
 			own, err := checked.WithNote(make([]byte, noteSize))
 			if err != nil {

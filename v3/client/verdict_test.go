@@ -450,7 +450,7 @@ func allMaxFees(t *testing.T, body []byte, fee *big.Int) []byte {
 	}
 	old := q.Details.IssuerFee.MaxFee
 	word := func(n *big.Int) string { return strings.TrimPrefix(common.BigToHash(n).Hex(), "0x") }
-	return []byte(strings.NewReplacer(word(old.Int()), word(fee), fmt.Sprintf("%q", old), fmt.Sprintf("%q", fee)).
+	return []byte(strings.NewReplacer(word(old.Int()), word(fee), fmt.Sprintf("%q", old), fmt.Sprintf("%q", fee.String())).
 		Replace(string(body)))
 }
 

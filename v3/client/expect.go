@@ -239,9 +239,9 @@ func (c *check) expectDetails(got *Details) *Details {
 	}
 	if c.request.hasIntegrator() {
 		read := valueOf(got.Integrator)
-		want.Integrator = &RegistryReading{ChainID: c.pair.FeeChain, CheckedAt: read.CheckedAt}
-		if _, err := known.ReadAddress(read.Registry); err == nil {
-			want.Integrator.Registry = read.Registry
+		want.Integrator = &RegistryReading{Registry: read.Registry, ChainID: c.pair.FeeChain, CheckedAt: read.CheckedAt}
+		if _, err := known.ReadAddress(read.Registry); err != nil {
+			c.add("details.integrator.registry: got %s, want an address", quoted(read.Registry))
 		}
 	}
 	if c.request.hasFrom() && got.Checks != nil {

@@ -62,8 +62,9 @@ func From(r *http.Request, addr netip.Addr, integrator integrator.ID) Caller {
 // Identity is the key by which a caller is counted. It is comparable, and the
 // same on every instance.
 type Identity struct {
-	Kind Kind
-	Text string // at most MaxText bytes
+	Kind    Kind
+	Text    string       // at most MaxText bytes
+	Network netip.Prefix // of an Agent: where it calls from; the zero Prefix if it has no address
 }
 
 const MaxText = 255
@@ -87,14 +88,10 @@ func (c *Caller) mark(kind Kind) string {
 func (c Caller) Identity() Identity {
 	for _, kind := range [...]Kind{Known, Integrator, Origin} {
 		if text := c.mark(kind); text != "" {
-			return Identity{kind, text}
+			return Identity{Kind: kind, Text: text}
 		}
 	}
-	network := "-"
-	if n := c.Network(); n.IsValid() { // a client is likely to stay in one
-		network = n.String()
-	}
-	return Identity{Agent, cmp.Or(c.Agent, "-") + " " + network}
+	return Identity{Agent, cmp.Or(c.Agent, "-"), c.Network()} // a client is likely to stay in its network
 }
 
 // Network is the IPv4 /24 or IPv6 /48 that the caller is in; the zero Prefix if it has no
@@ -109,13 +106,24 @@ func (c Caller) Network() netip.Prefix {
 }
 
 // String names the identity on one line.
-func (id Identity) String() string { return string(id.Kind) + " " + id.Text }
+func (id Identity) String() string { return string(id.Kind) + " " + id.text() }
+
+// text tells identities of a kind apart.
+func (id Identity) text() string {
+	switch {
+	case id.Kind != Agent:
+		return id.Text
+	case !id.Network.IsValid():
+		return id.Text + " -"
+	}
+	return id.Text + " " + id.Network.String()
+}
 
 // Position maps the identity to [0, 1), evenly among all identities and
 // independently for every salt. It depends on nothing else, so that all instances
 // agree without talking.
 func (id Identity) Position(salt string) float64 {
-	sum := sha256.Sum256([]byte(salt + "\x00" + string(id.Kind) + "\x00" + id.Text))
+	sum := sha256.Sum256([]byte(salt + "\x00" + string(id.Kind) + "\x00" + id.text()))
 	return float64(binary.BigEndian.Uint64(sum[:])>>11) / (1 << 53)
 }
 

@@ -3,6 +3,7 @@ package store
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"net/netip"
 
 	"github.com/dchest/siphash"
 )
@@ -19,13 +20,18 @@ func KeyFrom(secret string) (k Key) {
 }
 
 // ID is the number of a client of this name.
-func (k Key) ID(name string) int64 { return int64(k.hash("client\x00", name)) }
+func (k Key) ID(name string) int64 {
+	var buf [128]byte
+	message := append(append(buf[:0], "client\x00"...), name...)
+	return int64(k.hash(message))
+}
 
 // Network is the hash of a network.
-func (k Key) Network(network string) uint64 { return k.hash("network\x00", network) }
+func (k Key) Network(network netip.Prefix) uint64 {
+	var buf [64]byte
+	return k.hash(network.AppendTo(append(buf[:0], "network\x00"...)))
+}
 
-func (k Key) hash(domain, text string) uint64 {
-	var buf [128]byte
-	message := append(append(buf[:0], domain...), text...)
+func (k Key) hash(message []byte) uint64 {
 	return siphash.Hash(binary.LittleEndian.Uint64(k[:8]), binary.LittleEndian.Uint64(k[8:]), message)
 }

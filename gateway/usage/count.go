@@ -6,7 +6,6 @@ import (
 	"math"
 	"net/netip"
 	"slices"
-	"strings"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
@@ -204,13 +203,17 @@ func nameOf(key *store.Key, id caller.Identity) string {
 	if id.Kind != caller.Agent {
 		return id.String()
 	}
-	product, network, _ := strings.Cut(id.Text, " ")
-	if network == "" || network == "-" {
-		return string(id.Kind) + " " + product + " -"
+	if !id.Network.IsValid() {
+		return id.String()
 	}
+	name := make([]byte, 0, 64)
+	name = append(name, id.Kind...)
+	name = append(name, ' ')
+	name = append(name, id.Text...)
+	name = append(name, " #"...)
 	var hash [8]byte
-	binary.BigEndian.PutUint64(hash[:], key.Network(network))
-	return string(id.Kind) + " " + product + " #" + hex.EncodeToString(hash[:])
+	binary.BigEndian.PutUint64(hash[:], key.Network(id.Network))
+	return string(hex.AppendEncode(name, hash[:]))
 }
 
 // networkOf is the hash of the network of an address, or 0 without one.
@@ -219,5 +222,5 @@ func networkOf(key *store.Key, addr netip.Addr) int64 {
 	if !network.IsValid() {
 		return 0
 	}
-	return int64(key.Network(network.String()))
+	return int64(key.Network(network))
 }

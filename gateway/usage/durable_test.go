@@ -317,7 +317,7 @@ func TestNoAddressIsStored(t *testing.T) {
 			t.Error("want one name for a network, and another one for another")
 		}
 		for id, want := range map[caller.Identity]string{
-			{Kind: caller.Integrator, Text: "0xab"}: "integrator 0xab", {Kind: caller.Agent, Text: "- -"}: "agent - -",
+			{Kind: caller.Integrator, Text: "0xab"}: "integrator 0xab", {Kind: caller.Agent, Text: "-"}: "agent - -",
 		} {
 			expect(t, "name", r.Name(id), want)
 		}

@@ -10,8 +10,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/web"
 )
 
 // AccessLog writes one line for every answered request, at level info. Of requests that
@@ -37,7 +37,7 @@ func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bo
 }
 
 func (l *AccessLog) Observe(e *event.Event) {
-	if l.level.Level() > slog.LevelInfo {
+	if e.Preflight || l.level.Level() > slog.LevelInfo {
 		return
 	}
 	if e.Code == fault.RateLimited && l.refusals.Skip(e.Time) {
@@ -98,7 +98,7 @@ func appendJSON(b []byte, at time.Time, fields []slog.Attr) []byte {
 		case slog.KindBool:
 			b = strconv.AppendBool(b, v.Bool())
 		default:
-			b = web.AppendText(b, v.String())
+			b = api.AppendText(b, v.String())
 		}
 	}
 	return append(b, "}\n"...)

@@ -11,31 +11,18 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/shared/web"
-)
-
-const (
-	// requestTimeout bounds how long a request may wait for nodes or the database.
-	requestTimeout = 10 * time.Second
-	// maxURL bounds path and query together. The longest valid quote request
-	// has less than 600 bytes.
-	maxURL = 4 << 10
-	// maxMethod is how much of a method is logged.
-	maxMethod = 16
+	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 type Parts struct {
-	Modules         []web.Module // the versions; Current also answers errors for paths that belong to none
+	Modules         []version.Module // the versions; Current also answers errors for paths that belong to none
 	RetiredVersions []RetiredVersion
 	Lifecycle       *lifecycle.Keeper
 	Limiter         *limit.Limiter
@@ -55,61 +42,82 @@ type Usage interface {
 	Own(ctx context.Context, client string) ([]lifecycle.Own, error)
 }
 
-type Gateway struct {
-	http.Handler
-	Parts
-	current     *web.Module
-	legacyHosts map[string]bool
-	endpoints   map[string]*endpoint // by path
-}
-
-func New(cfg Config, parts Parts) *Gateway {
-	g := &Gateway{Parts: parts, current: find(parts.Modules, Current), legacyHosts: map[string]bool{}}
-	for _, host := range cfg.LegacyHosts {
-		g.legacyHosts[strings.ToLower(host)] = true
+// New returns the public handler.
+func New(cfg Config, parts Parts) http.Handler {
+	g := &gateway{
+		Parts:     parts,
+		current:   find(parts.Modules, Current),
+		revisions: newRevisions(parts.Modules, parts.RetiredVersions, cfg.LegacyHosts),
 	}
-	router := chi.NewRouter()
-	router.Use(
-		g.observe,
-		g.recoverPanics,
-		allowOrigins(),
-		g.identify, // from here on the caller is known
-		g.limitAll,
-		g.boundURL,
-	)
-	g.mount(router)
-	g.Handler = router
-	return g
+	return g.routes()
 }
 
-// legacy is the revision for the hosts in LEGACY_HOSTS.
+type gateway struct {
+	Parts
+	current   *version.Module
+	revisions revisions
+}
+
+// revisions tell which version answers at a path where several quote.
+type revisions struct {
+	path   string            // empty without such a path
+	serves map[string]string // the path of the route that answers, by the name in API-Revision
+	hosts  map[string]bool   // the Host names that stand for the earlier revision
+}
+
+// legacy is the revision that the hosts in LEGACY_HOSTS stand for.
 const legacy = "legacy"
 
-// revisionHeader names a revision: API-Revision, in canonical form.
-const revisionHeader = "Api-Revision"
+// newRevisions reads the revisions of all versions, and of those that were deleted.
+func newRevisions(modules []version.Module, retired []RetiredVersion, legacyHosts []string) revisions {
+	r := revisions{serves: map[string]string{}, hosts: map[string]bool{}}
+	for _, m := range modules {
+		for _, name := range m.Revision.Names {
+			r.path = m.Revision.Path
+			r.serves[name] = m.Revision.Serves
+		}
+	}
+	for _, old := range retired {
+		if old.Revision != "" {
+			r.path = old.Successor
+			r.serves[old.Revision] = old.Prefixes[0]
+		}
+	}
+	for _, host := range legacyHosts {
+		r.hosts[strings.ToLower(host)] = true
+	}
+	return r
+}
+
+// choose returns the path of the route that answers a request to the shared path: of the
+// revision in the header API-Revision, else of the one that the host stands for. A slip in
+// the header would change the format of the answer, so it is an error.
+func (v *revisions) choose(r *http.Request) (path string, wrong *fault.Error) {
+	path = v.path
+	if old, served := v.serves[legacy]; served && len(v.hosts) > 0 && v.hosts[hostName(r.Host)] {
+		path = old
+	}
+	given := r.Header["Api-Revision"]
+	switch {
+	case len(given) > 1:
+		return path, fault.New(fault.InvalidParameter,
+			"The header API-Revision is given %d times; send it once", len(given)).On("API-Revision")
+	case len(given) == 0 || given[0] == "":
+		return path, nil
+	}
+	named, known := v.serves[strings.ToLower(given[0])]
+	if !known {
+		return path, fault.New(fault.InvalidParameter,
+			"Unknown API-Revision. Use a revision that the contract file lists, or omit the header").On("API-Revision")
+	}
+	return named, nil
+}
 
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
 	return strings.ToLower(strings.TrimSuffix(host, "."))
-}
-
-// module is the version that a request is for, and whether the path belongs to
-// it. For other paths it is the current version.
-func (g *Gateway) module(r *http.Request) (m *web.Module, owned bool) {
-	if at := g.endpoints[r.URL.Path]; at != nil && at.shared {
-		if route, _ := g.route(at, r); route.module != nil {
-			return route.module, true
-		}
-	}
-	begins := func(prefix string) bool { return strings.HasPrefix(r.URL.Path, prefix) }
-	for i := range g.Modules {
-		if slices.ContainsFunc(g.Modules[i].Prefixes, begins) {
-			return &g.Modules[i], true
-		}
-	}
-	return g.current, false
 }
 
 type Config struct {

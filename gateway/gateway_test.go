@@ -27,11 +27,11 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 const (
@@ -51,7 +51,7 @@ const (
 // overheard notes what the core answered last, until when it was asked to, and on behalf of
 // which network.
 type overheard struct {
-	wire.Quoter
+	api.Quoter
 	quote    atomic.Pointer[quote.Quote]
 	deadline atomic.Pointer[time.Time]
 	network  atomic.Pointer[string]
@@ -72,9 +72,9 @@ func networkOf(ctx context.Context) *string { return new(fmt.Sprint(ctx.Value(rp
 var core overheard
 
 // modules are the real versions. Their pages and documents take long to make, so that all tests share them.
-func modules() []web.Module { return slices.Clone(shared()) }
+func modules() []version.Module { return slices.Clone(shared()) }
 
-var shared = sync.OnceValue(func() []web.Module {
+var shared = sync.OnceValue(func() []version.Module {
 	service := golden.Core()
 	core.Quoter = service.Engine
 	service.Engine = &core
@@ -82,15 +82,15 @@ var shared = sync.OnceValue(func() []web.Module {
 })
 
 // current is the module of the current version.
-func current() web.Module {
+func current() version.Module {
 	all := modules()
-	return all[slices.IndexFunc(all, func(m web.Module) bool { return m.Name == gateway.Current })]
+	return all[slices.IndexFunc(all, func(m version.Module) bool { return m.Name == gateway.Current })]
 }
 
 // oldVersions are all but the current one.
-func oldVersions(t testing.TB) []web.Module {
+func oldVersions(t testing.TB) []version.Module {
 	t.Helper()
-	old := slices.DeleteFunc(modules(), func(m web.Module) bool { return m.Name == gateway.Current })
+	old := slices.DeleteFunc(modules(), func(m version.Module) bool { return m.Name == gateway.Current })
 	if len(old) == 0 {
 		t.Skip("there is no old version left")
 	}
@@ -98,7 +98,7 @@ func oldVersions(t testing.TB) []web.Module {
 }
 
 // quotePath is where a version quotes: the first route of every module.
-func quotePath(m web.Module) string { return m.Routes[0].Path }
+func quotePath(m version.Module) string { return m.Routes[0].Path }
 
 // pairQuery is a request that moves an uneven amount over a pair.
 func pairQuery(p chain.Pair) url.Values {
@@ -117,7 +117,7 @@ func pairQuery(p chain.Pair) url.Values {
 // clients, no plan, the real clock, no log.
 type setup struct {
 	gateway.Config
-	modules   []web.Module
+	modules   []version.Module
 	retired   []gateway.RetiredVersion
 	perMinute int
 	clients   *caller.Clients
@@ -129,7 +129,7 @@ type setup struct {
 }
 
 // mount puts a gateway together.
-func mount(t testing.TB, s setup) *gateway.Gateway {
+func mount(t testing.TB, s setup) http.Handler {
 	t.Helper()
 	if s.modules == nil {
 		s.modules = modules()
@@ -160,11 +160,11 @@ func mount(t testing.TB, s setup) *gateway.Gateway {
 }
 
 // one is a gateway whose current version has one route, at /v3/test.
-func one(t *testing.T, s setup, handle web.Handler) *gateway.Gateway {
+func one(t *testing.T, s setup, handle version.Handler) http.Handler {
 	t.Helper()
 	module := current()
-	module.Routes = []web.Route{{Path: "/v3/test", Free: true, Handle: handle}}
-	s.modules = []web.Module{module}
+	module.Routes = []version.Route{{Path: "/v3/test", Free: true, Handle: handle}}
+	s.modules = []version.Module{module}
 	return mount(t, s)
 }
 

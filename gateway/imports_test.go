@@ -32,9 +32,9 @@ var layers = map[string][]string{
 	"shared/account":    {"shared/calldata", "shared/chain", "shared/rpc"},
 	"shared/status":     {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/cache", "shared/rpc"},
 	"shared/quote":      {"shared/account", "shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/railgun", "shared/safego", "shared/setting"},
-	"shared/web":        {"shared/fault", "shared/quote"},
-	"shared/wire":       {"shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/web"},
-	"shared/api":        {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/rpc", "shared/status", "shared/web", "shared/wire"},
+	"shared/version":    {"shared/chain", "shared/fault"},
+	"shared/static":     {"shared/version"},
+	"shared/api":        {"shared/calldata", "shared/cctp", "shared/chain", "shared/fault", "shared/fee", "shared/integrator", "shared/quote", "shared/rpc", "shared/status", "shared/static", "shared/version"},
 	"v*":                {"shared/*"}, // every version
 
 	// It checks what the others make, so it shares nothing with them.
@@ -46,14 +46,14 @@ var layers = map[string][]string{
 	"gateway/caller":    {"shared/integrator", "shared/jsonfile"},
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
 	"gateway/limit":     {"shared/fault", "shared/safego", "shared/setting", "shared/humanize"},
-	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/safego", "shared/jsonfile", "shared/web", "shared/humanize", "shared/buildinfo"},
+	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/safego", "shared/jsonfile", "shared/version", "shared/humanize", "shared/buildinfo"},
 	"gateway/store":     {"shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/safego", "shared/integrator", "shared/rpc", "shared/humanize"},
 	"gateway/metrics":   {"gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "shared/*"},
-	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "shared/fault", "shared/safego", "shared/setting", "shared/web", "shared/humanize"},
-	"gateway/site":      {"shared/chain", "shared/fee", "shared/web"},
+	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "shared/fault", "shared/safego", "shared/setting", "shared/static", "shared/humanize"},
+	"gateway/site":      {"shared/chain", "shared/fee", "shared/static", "shared/version"},
 	"gateway":           {"shared/*", "v*", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "cmd/internal/cli"},
 

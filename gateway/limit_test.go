@@ -1,6 +1,7 @@
 package gateway_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -39,7 +40,7 @@ func TestOneLimitForAllVersions(t *testing.T) {
 	for _, m := range modules() {
 		for _, route := range m.Routes {
 			switch {
-			case route.Quotes && (route.Revisions == nil || route.Revisions[0] == ""):
+			case route.Quotes:
 				quoting = append(quoting, route.Path)
 			case !route.Quotes && !route.ReadsNodes:
 				others = append(others, route.Path)
@@ -78,6 +79,30 @@ func TestOneLimitForAllVersions(t *testing.T) {
 	}
 }
 
+// TestPreflights: each counts in the limit for everything, is answered as if there were none, and leaves no line in the
+// log. The request after them gets a refusal that its page can read.
+func TestPreflights(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logs bytes.Buffer
+		gw := mount(t, setup{perMinute: 30, logs: &logs})
+		page := []string{"Origin", "https://app.example"}
+		for i := range 301 {
+			asked := newRequest(http.MethodOptions, "/v3/swap/quote", append(page, "Access-Control-Request-Method", "GET")...)
+			if w := send(gw, asked); w.Code != http.StatusNoContent || w.Header().Get("Access-Control-Allow-Methods") != "GET" {
+				t.Fatalf("preflight %d: got %d and headers %v", i+1, w.Code, w.Header())
+			}
+		}
+		if logs.Len() > 0 {
+			t.Errorf("got a log of preflights: %.300s", &logs)
+		}
+		w := send(gw, newRequest(http.MethodGet, "/v3/swap/quote"+goodQuote, page...))
+		if w.Code != http.StatusTooManyRequests || w.Header().Get("Access-Control-Allow-Origin") != "*" ||
+			w.Header().Get("Retry-After") == "" {
+			t.Errorf("got %d and headers %v, want a 429 that a page can read", w.Code, w.Header())
+		}
+	})
+}
+
 // TestTheLimitForEverything: its refusal keeps the contract of every version. Preflights,
 // peers without an address and other addresses pass, and holders of a key have a limit of
 // their own.
@@ -109,13 +134,13 @@ func TestTheLimitForEverything(t *testing.T) {
 		page := []string{"Origin", "https://app.example"}
 		preflight := append(page, "Access-Control-Request-Method", "GET", "Access-Control-Request-Headers", "api-key")
 		for want, w := range map[int]reply{
-			429: from(self, http.MethodGet, page...), 200: from(self, http.MethodOptions, preflight...),
+			429: from(self, http.MethodGet, page...), 204: from(self, http.MethodOptions, preflight...),
 		} {
 			h := w.Header()
 			if w.Code != want || h.Get("Access-Control-Allow-Origin") != "*" {
 				t.Errorf("got %d and headers %v, want %d", w.Code, h, want)
 			}
-			if want == 200 && !strings.EqualFold(h.Get("Access-Control-Allow-Headers"), "api-key") {
+			if want == 204 && !strings.EqualFold(h.Get("Access-Control-Allow-Headers"), "api-key") {
 				t.Errorf("got headers %v, want a page to be allowed to send a key", h)
 			}
 		}
@@ -251,14 +276,10 @@ func TestUnknownKeys(t *testing.T) {
 		for _, m := range modules() {
 			contract := golden.ReadContract(t, gw, m.Name)
 			for _, route := range m.Routes {
-				var headers []string
-				if route.Revisions != nil {
-					headers = append(headers, "API-Revision", route.Revisions[0])
-				}
-				r := newRequest(http.MethodGet, route.Path, append(headers, "API-Key", unknown)...)
+				r := newRequest(http.MethodGet, route.Path, "API-Key", unknown)
 				w := send(gw, r)
 				if !tt.keys || !route.Quotes && !route.ReadsNodes {
-					if want := ask(gw, route.Path, headers...).Code; w.Code != want || w.Code == http.StatusUnauthorized {
+					if want := ask(gw, route.Path).Code; w.Code != want || w.Code == http.StatusUnauthorized {
 						t.Errorf("%s, %s: got %d, want %d as without a key", title, route.Path, w.Code, want)
 					}
 					continue

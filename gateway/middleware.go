@@ -1,44 +1,58 @@
 package gateway
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
 	"github.com/go-chi/cors"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
-// state is what is known about a request while it is answered. It is a value of the
-// request's context.
+const (
+	// maxURL bounds path and query together. The longest valid quote request
+	// has less than 600 bytes.
+	maxURL = 4 << 10
+	// maxMethod is how much of a method is logged.
+	maxMethod = 16
+)
+
+// state is what is known about a request while it is answered: the one value that the
+// gateway adds to the request's context.
 type state struct {
 	start    time.Time
 	event    event.Event
 	response recorder
-	query    *wire.Query
-	quoted   *quote.Request // what was quoted, as the version decoded it; nil without a quote
+	request  version.Request // as handlers see it
+	module   *version.Module // that the request is for; nil for none
 
-	unknownKey bool // the request has an API key that is not known
+	unknownKey    bool         // the request has an API key that is not known
+	wrongRevision *fault.Error // why its API-Revision cannot be obeyed
 }
 
 type stateKey struct{}
 
 func stateOf(r *http.Request) *state { return r.Context().Value(stateKey{}).(*state) }
+
+// moduleOr is the version that the request is for, or another one if it is for none.
+func (s *state) moduleOr(other *version.Module) *version.Module {
+	return cmp.Or(s.module, other)
+}
 
 // recorder is a response writer that notes the status.
 type recorder struct {
@@ -74,13 +88,12 @@ var (
 )
 
 // observe gives a request its ID and, once it is answered, reports its Event.
-func (g *Gateway) observe(next http.Handler) http.Handler {
+func (g *gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		query := r.URL.RawQuery
-		if tooLong(r) {
-			query = "" // it is refused later
+		s := &state{start: time.Now()}
+		if !tooLong(r) { // it is refused later
+			s.request.Query, s.request.QueryErr = url.ParseQuery(r.URL.RawQuery)
 		}
-		s := &state{start: time.Now(), query: wire.ParseQuery(query)}
 		s.event.RequestID = newRequestID()
 		// A cached rehearsal would reach other clients.
 		s.response = recorder{ResponseWriter: w, noStore: lifecycle.Rehearsing(r)}
@@ -88,8 +101,8 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 		h["X-Request-Id"] = []string{s.event.RequestID}
 		h["Cache-Control"] = noStore
 		h["Vary"] = varies
-		ctx := wire.WithQuery(r.Context(), s.query)
-		r = r.WithContext(context.WithValue(ctx, stateKey{}, s))
+		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, s))
+		s.request.Request = r
 		next.ServeHTTP(&s.response, r)
 		safego.Do(g.Log, "the report of a request", func() { g.report(s, r) })
 	})
@@ -98,15 +111,16 @@ func (g *Gateway) observe(next http.Handler) http.Handler {
 func tooLong(r *http.Request) bool { return len(r.RequestURI) > maxURL }
 
 // report completes the Event of an answered request and hands it to the observers.
-func (g *Gateway) report(s *state, r *http.Request) {
+func (g *gateway) report(s *state, r *http.Request) {
 	e := &s.event
 	e.Time = time.Now()
 	e.Took = e.Time.Sub(s.start)
 	e.TraceID = traceID(r.Header)
 	e.Method = r.Method[:min(len(r.Method), maxMethod)]
 	e.Status = s.response.status
-	if s.quoted != nil && e.Version != Current {
-		e.Finding = g.compare(s.quoted, r)
+	e.Pair = s.request.Quoted.Pair
+	if e.Pair != nil && e.Version != Current {
+		e.Finding = g.compare(&s.request)
 	}
 	for _, o := range g.Observers {
 		o.Observe(e)
@@ -118,47 +132,18 @@ func (g *Gateway) report(s *state, r *http.Request) {
 }
 
 // compare decodes the query of a quote by an old version with the current
-// version. If both decode it to the same Request, both give the same quote, as
+// version. If both decode it to the same swap, both give the same quote, as
 // one core quotes for all versions.
-func (g *Gateway) compare(old *quote.Request, r *http.Request) event.Finding {
-	current, err := g.current.Decode(r)
+func (g *gateway) compare(r *version.Request) event.Finding {
+	swap, err := g.current.Decode(r)
 	if err != nil {
 		e := fault.From(err)
-		return event.Finding{Outcome: event.Refused, Code: e.Code, Param: wire.Param(e)}
+		return event.Finding{Outcome: event.Refused, Code: e.Code, Param: api.Param(e)}
 	}
-	if same, differs := current.Same(old); !same {
-		return event.Finding{Outcome: event.DifferentMoney, Param: wire.Name(differs)}
+	if param := swap.Differs(r.Quoted.Swap); param != "" {
+		return event.Finding{Outcome: event.DifferentMoney, Param: param}
 	}
 	return event.Finding{Outcome: event.SameMoney}
-}
-
-// recordingQuoter is a Quoter that records the quote in the state of the request. A quote
-// that may ask nodes has the network of its caller, and one that reads an account has a
-// deadline. One for every quote would cost a tenth of it.
-type recordingQuoter struct{ wire.Quoter }
-
-func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
-	s := ctx.Value(stateKey{}).(*state)
-	if req.From != nil || req.Integrator != (integrator.ID{}) {
-		ctx = s.onBehalf(ctx)
-	}
-	if req.From != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, requestTimeout)
-		defer cancel()
-	}
-	quoted, err := q.Quoter.Quote(ctx, req)
-	if err == nil {
-		s.quoted = req
-		s.event.Pair = quoted.Pair
-	}
-	return quoted, err
-}
-
-// onBehalf is a context for questions to nodes, which are shared fairly among the
-// networks of the callers.
-func (s *state) onBehalf(ctx context.Context) context.Context {
-	return context.WithValue(ctx, rpc.CallerNetwork{}, s.event.Caller.Network())
 }
 
 // newRequestID makes a random ID. It reveals nothing about other requests.
@@ -184,7 +169,7 @@ func traceID(h http.Header) string {
 }
 
 // recoverPanics turns a panic into an answer and a logged stack.
-func (g *Gateway) recoverPanics(next http.Handler) http.Handler {
+func (g *gateway) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p == http.ErrAbortHandler {
@@ -197,8 +182,8 @@ func (g *Gateway) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-// allowOrigins lets web pages of any origin use GET and read our headers. It answers
-// preflights.
+// allowOrigins lets web pages of any origin use GET and read our headers. A preflight goes
+// on, with its headers.
 func allowOrigins() func(http.Handler) http.Handler {
 	return cors.Handler(cors.Options{
 		AllowedOrigins: []string{"*"},
@@ -210,15 +195,17 @@ func allowOrigins() func(http.Handler) http.Handler {
 		ExposedHeaders: append(lifecycle.ResponseHeaders(),
 			"X-Request-ID", "Retry-After", "Quote-Warning", "Request-Warning", "ETag",
 			"RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"),
-		MaxAge: int(time.Hour.Seconds()),
+		MaxAge:             int(time.Hour.Seconds()),
+		OptionsPassthrough: true,
 	})
 }
 
 // identify finds out who is calling: the address, the key, and what else names a client.
-func (g *Gateway) identify(next http.Handler) http.Handler {
+func (g *gateway) identify(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := stateOf(r)
-		integrator, _ := s.query.Integrator() // an invalid one counts as none here; the version refuses it
+		// An invalid integrator counts as none. The version refuses it.
+		integrator, _ := api.QueryOf(&s.request, nil).Integrator()
 		who := &s.event.Caller
 		*who = caller.From(r, g.Proxies.Address(r), integrator)
 		s.unknownKey = !g.Clients.Recognise(who, r.Header)
@@ -226,27 +213,32 @@ func (g *Gateway) identify(next http.Handler) http.Handler {
 	})
 }
 
-// limitAll refuses a caller that asks too often, whatever it asks for.
-func (g *Gateway) limitAll(next http.Handler) http.Handler {
+// countPreflights answers preflights. Each counts as a request, but is never refused: a page
+// can read the 429 of the request after it, not that of a preflight.
+func (g *gateway) countPreflights(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s := stateOf(r)
-		if refused := g.Limiter.AdmitRequest(payer(&s.event.Caller)); refused != nil {
-			if m, owned := g.module(r); owned {
-				g.attribute(s, r, m.Name, web.Route{})
-			}
-			g.fail(w, r, refused)
+		asks := r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != ""
+		if !asks || r.Header["Origin"] == nil {
+			next.ServeHTTP(w, r)
 			return
 		}
-		next.ServeHTTP(w, r)
+		s := stateOf(r)
+		s.event.Preflight = true
+		_ = g.Limiter.AdmitRequest(payer(&s.event.Caller))
+		w.WriteHeader(http.StatusNoContent)
 	})
 }
 
-// boundURL refuses a URL that is too long before any route reads it.
-func (g *Gateway) boundURL(next http.Handler) http.Handler {
+// chooseRevision decides which version answers at the path where several quote: chi routes
+// the request as one to that version's own path.
+func (g *gateway) chooseRevision(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if tooLong(r) {
-			g.refuse(w, r, fault.New(fault.InvalidParameter, "The URL is longer than %d bytes", maxURL))
-			return
+		routing := chi.RouteContext(r.Context())
+		if r.URL.Path == g.revisions.path && r.URL.RawPath == "" {
+			routing.RoutePath, stateOf(r).wrongRevision = g.revisions.choose(r)
+		}
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			routing.RouteMethod = http.MethodPost // chi would answer a method that it does not know
 		}
 		next.ServeHTTP(w, r)
 	})

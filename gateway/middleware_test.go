@@ -16,27 +16,27 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // broken is a version whose every route fails in its own way.
-func broken() web.Module {
-	return web.Module{
-		Name: "broken", Prefixes: []string{"/broken/"}, MapFault: wire.MapFault,
-		Routes: []web.Route{
-			{Path: "/v3/swap/quote", Revisions: []string{"broken"}},
-			{Path: "/broken/panic", Handle: func(http.ResponseWriter, *http.Request) error { panic("secret of the stack") }},
-			{Path: "/broken/foreign", Handle: func(http.ResponseWriter, *http.Request) error { return errors.New("dial tcp: secret") }},
-			{Path: "/broken/late", Handle: func(w http.ResponseWriter, _ *http.Request) error {
-				_ = web.JSON(w, http.StatusOK, "half")
+func broken() version.Module {
+	return version.Module{
+		Name: "broken", Prefixes: []string{"/broken/"}, MapFault: api.MapFault,
+		Revision: version.Revision{Path: "/v3/swap/quote", Names: []string{"broken"}, Serves: "/broken/panic"},
+		Routes: []version.Route{
+			{Path: "/broken/panic", Handle: func(http.ResponseWriter, *version.Request) error { panic("secret of the stack") }},
+			{Path: "/broken/foreign", Handle: func(http.ResponseWriter, *version.Request) error { return errors.New("dial tcp: secret") }},
+			{Path: "/broken/late", Handle: func(w http.ResponseWriter, _ *version.Request) error {
+				_ = version.JSON(w, http.StatusOK, "half")
 				return errors.New("after the answer: secret")
 			}},
-			{Path: "/broken/unencodable", Handle: func(w http.ResponseWriter, _ *http.Request) error {
-				return web.JSON(w, http.StatusOK, func() {})
+			{Path: "/broken/unencodable", Handle: func(w http.ResponseWriter, _ *version.Request) error {
+				return version.JSON(w, http.StatusOK, func() {})
 			}},
-			{Path: "/broken/unavailable", Handle: func(http.ResponseWriter, *http.Request) error {
+			{Path: "/broken/unavailable", Handle: func(http.ResponseWriter, *version.Request) error {
 				e := fault.New(fault.IntegratorUnverified, "Not now").Because(errors.New("node: secret"))
 				e.RetryAfter = 1500e6
 				return e
@@ -69,8 +69,8 @@ func TestEveryAnswerHasOneEvent(t *testing.T) {
 		{"GET", "/v3/swap%2fquote" + goodQuote, "", 404, "v3", "", fault.NotFound},
 		{"POST", "/v3/swap/quote", "", 405, "v3", "", fault.MethodNotAllowed},
 		{"POST", "/v3/swap/quote", "API-Revision: broken", 405, "broken", "", fault.MethodNotAllowed},
-		{"OPTIONS", "/v3/swap/quote", "", 204, "", "", ""},
-		{"OPTIONS", "/v3/swap/quote", "Access-Control-Request-Method: GET", 200, "", "", ""},
+		{"OPTIONS", "/v3/swap/quote", "", 204, "v3", "", ""},
+		{"OPTIONS", "/v3/swap/quote", "Access-Control-Request-Method: GET", 204, "", "", ""},
 		{"GET", "/v0/quote", "", 410, "v0", "", fault.VersionRetired},
 		{"GET", long, "", 400, "v3", "", fault.InvalidParameter},
 		{"GET", "/broken/panic", "", 500, "broken", "/broken/panic", fault.Internal},
@@ -108,8 +108,8 @@ func TestEveryAnswerHasOneEvent(t *testing.T) {
 // TestPanickingObservers: the answer does not depend on who observes it.
 func TestPanickingObservers(t *testing.T) {
 	var logs bytes.Buffer
-	gw := one(t, setup{logs: &logs, observers: []event.Observer{panicking{}}}, func(w http.ResponseWriter, _ *http.Request) error {
-		return web.JSON(w, http.StatusOK, "fine")
+	gw := one(t, setup{logs: &logs, observers: []event.Observer{panicking{}}}, func(w http.ResponseWriter, _ *version.Request) error {
+		return version.JSON(w, http.StatusOK, "fine")
 	})
 	if w := ask(gw, "/v3/test"); w.Code != 200 || w.Body.String() != "\"fine\"\n" {
 		t.Errorf("got %d %s", w.Code, w.Body)
@@ -129,14 +129,14 @@ func TestContextOfARequest(t *testing.T) {
 	var ctx context.Context
 	var logs bytes.Buffer
 	module := current()
-	module.Routes = []web.Route{{Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *http.Request) error {
+	module.Routes = []version.Route{{Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *version.Request) error {
 		ctx = r.Context()
 		if at, ok := ctx.Deadline(); !ok || time.Until(at) > 10*time.Second {
 			t.Errorf("got the deadline %v, %t; want one within 10 seconds", at, ok)
 		}
 		return ctx.Err()
 	}}}
-	gw := mount(t, setup{logs: &logs, level: slog.LevelInfo, modules: []web.Module{module}})
+	gw := mount(t, setup{logs: &logs, level: slog.LevelInfo, modules: []version.Module{module}})
 	left, leave := context.WithCancel(t.Context())
 	leave()
 	for _, tt := range []struct {
@@ -172,7 +172,7 @@ func TestDeadlineOfQuotes(t *testing.T) {
 // TestAbortedAnswers: http.ErrAbortHandler is for net/http, which closes the connection.
 func TestAbortedAnswers(t *testing.T) {
 	var logs bytes.Buffer
-	gw := one(t, setup{logs: &logs}, func(http.ResponseWriter, *http.Request) error { panic(http.ErrAbortHandler) })
+	gw := one(t, setup{logs: &logs}, func(http.ResponseWriter, *version.Request) error { panic(http.ErrAbortHandler) })
 	defer func() {
 		if p := recover(); p != http.ErrAbortHandler || logs.Len() != 0 {
 			t.Errorf("got the panic %v and the log %s", p, &logs)
@@ -184,18 +184,22 @@ func TestAbortedAnswers(t *testing.T) {
 // TestResponseWriter: handlers may flush, write without a header, or write nothing.
 func TestResponseWriter(t *testing.T) {
 	for name, tt := range map[string]struct {
-		handle web.Handler
+		handle version.Handler
 		status int // of the event
 		body   string
 	}{
-		"nothing":     {func(http.ResponseWriter, *http.Request) error { return nil }, 0, ""},
-		"no header":   {func(w http.ResponseWriter, _ *http.Request) error { _, err := io.WriteString(w, "a"); return err }, 200, "a"},
-		"two headers": {func(w http.ResponseWriter, _ *http.Request) error { w.WriteHeader(202); w.WriteHeader(203); return nil }, 202, ""},
-		"an error too late": {func(w http.ResponseWriter, _ *http.Request) error {
+		"nothing":   {func(http.ResponseWriter, *version.Request) error { return nil }, 0, ""},
+		"no header": {func(w http.ResponseWriter, _ *version.Request) error { _, err := io.WriteString(w, "a"); return err }, 200, "a"},
+		"two headers": {func(w http.ResponseWriter, _ *version.Request) error {
+			w.WriteHeader(202)
+			w.WriteHeader(203)
+			return nil
+		}, 202, ""},
+		"an error too late": {func(w http.ResponseWriter, _ *version.Request) error {
 			_, _ = io.WriteString(w, "a")
 			return errors.New("too late")
 		}, 200, "a"},
-		"a flush": {func(w http.ResponseWriter, _ *http.Request) error {
+		"a flush": {func(w http.ResponseWriter, _ *version.Request) error {
 			_, _ = io.WriteString(w, "a")
 			return http.NewResponseController(w).Flush()
 		}, 200, "a"},
@@ -309,13 +313,13 @@ func TestOddRequestsOverARealConnection(t *testing.T) {
 // comes from, an IPv4 /24 or an IPv6 /48, and nothing else of its caller.
 func TestCallersHaveANetwork(t *testing.T) {
 	module := current()
-	module.Routes = append(module.Routes, web.Route{
-		Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *http.Request) error {
-			core.network.Store(networkOf(r.Context()))
+	module.Routes = append(module.Routes, version.Route{
+		Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *version.Request) error {
+			core.network.Store(new(r.Caller.String()))
 			return nil
 		},
 	})
-	gw := mount(t, setup{modules: []web.Module{module}})
+	gw := mount(t, setup{modules: []version.Module{module}})
 	for addr, want := range map[string]string{
 		"203.0.113.9:1": "203.0.113.0/24", "[2001:db8:1:2::3]:1": "2001:db8:1::/48",
 		"[::ffff:203.0.113.9]:1": "203.0.113.0/24", "@": "invalid Prefix",

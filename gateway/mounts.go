@@ -6,7 +6,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/site"
 	"github.com/quotegate/quotegate/shared/api"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 	"github.com/quotegate/quotegate/v1"
 	"github.com/quotegate/quotegate/v3"
 	"github.com/quotegate/quotegate/v3legacy"
@@ -17,7 +17,7 @@ const Current = "v3"
 
 // versions are all that this gateway serves. CONTRIBUTING says how one is added, and how
 // one is deleted.
-var versions = []func(api.Service) web.Module{
+var versions = []func(api.Service) version.Module{
 	v3.Module,
 	v3legacy.Module,
 	v1.Module,
@@ -38,22 +38,21 @@ type RetiredVersion struct {
 }
 
 // Modules are the versions, over one service. The current one also has the public pages.
-func Modules(service api.Service) []web.Module {
-	service.Engine = recordingQuoter{service.Engine}
-	modules := make([]web.Module, len(versions))
+func Modules(service api.Service) []version.Module {
+	modules := make([]version.Module, len(versions))
 	for i, module := range versions {
 		modules[i] = module(service)
 	}
 	current := find(modules, Current)
 	names := Names(modules)
 	current.Routes = append(current.Routes,
-		web.Route{Path: "/", Free: true, Handle: site.Page(service.Deployment, names, Current)},
-		web.Route{Path: "/developers", Free: true, Handle: site.Developers(service.Deployment, names)})
+		version.Route{Path: "/", Free: true, Handle: site.Page(service.Deployment, names, Current)},
+		version.Route{Path: "/developers", Free: true, Handle: site.Developers(service.Deployment, names)})
 	return modules
 }
 
 // Names lists the versions by name, in the order of the modules.
-func Names(modules []web.Module) []string {
+func Names(modules []version.Module) []string {
 	names := make([]string, len(modules))
 	for i := range modules {
 		names[i] = modules[i].Name
@@ -62,14 +61,14 @@ func Names(modules []web.Module) []string {
 }
 
 // Moves are the steps from each older version to the current one, by version.
-func Moves(modules []web.Module) map[string][]string {
+func Moves(modules []version.Module) map[string][]string {
 	moves := map[string][]string{}
 	for _, old := range modules {
 		if old.Name == Current {
 			continue
 		}
-		steps := []string{"Call " + quotePaths(find(modules, Current))[0] + " instead of " +
-			strings.Join(quotePaths(&old), " or ") + "."}
+		steps := []string{"Call " + find(modules, Current).QuotePaths()[0] + " instead of " +
+			strings.Join(old.QuotePaths(), " or ") + "."}
 		for m := old; m.Name != Current; m = *find(modules, m.Next) {
 			steps = append(steps, m.Moves...)
 		}
@@ -78,21 +77,11 @@ func Moves(modules []web.Module) map[string][]string {
 	return moves
 }
 
-// quotePaths are the paths where a version quotes.
-func quotePaths(m *web.Module) (paths []string) {
-	for _, route := range m.Routes {
-		if route.Quotes {
-			paths = append(paths, route.Path)
-		}
-	}
-	return paths
-}
-
 // find returns the module of a version, which must exist.
-func find(modules []web.Module, version string) *web.Module {
-	i := slices.IndexFunc(modules, func(m web.Module) bool { return m.Name == version })
+func find(modules []version.Module, name string) *version.Module {
+	i := slices.IndexFunc(modules, func(m version.Module) bool { return m.Name == name })
 	if i < 0 {
-		panic("no module is named " + version) // a programming error
+		panic("no module is named " + name) // a programming error
 	}
 	return &modules[i]
 }

@@ -4,18 +4,18 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // chains are the routing IDs this version supports.
 var chains = []string{"1", "56", "137", "369", "8453", "42161", "69696969", "96969696"}
 
 // decodeQuote ignores an integratorId: this version has none.
-func decodeQuote(d *chain.Deployment, q *wire.Query) (quote.Request, error) {
-	return wire.DecodeSwapToAnyone(q, func(text string) (chain.ID, error) {
+func decodeQuote(d *chain.Deployment, q api.Query) (quote.Request, error) {
+	return api.DecodeSwapToAnyone(q, func(text string) (chain.ID, error) {
 		if slices.Contains(chains, text) {
 			return d.ParseID(text)
 		}

@@ -7,22 +7,21 @@ import (
 
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 //go:embed openapi.yaml
 var contract []byte
 
-func Module(service api.Service) web.Module {
-	quotes := wire.Quotes{
-		Deployment: service.Deployment, Quoter: service.Engine, Params: wire.Params,
+func Module(service api.Service) version.Module {
+	quotes := api.Quotes{
+		Deployment: service.Deployment, Quoter: service.Engine, Params: api.Params,
 		Read: decodeQuote, Warn: warnOfZero, Map: mapQuote,
 	}
-	return web.Module{
+	return version.Module{
 		Name:     "v1",
 		Prefixes: []string{"/v1/", "/swap/v1/"},
-		Routes: []web.Route{
+		Routes: []version.Route{
 			{Path: "/v1/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
 			api.Contract("v1", contract),
@@ -40,7 +39,7 @@ func Module(service api.Service) web.Module {
 }
 
 // warnOfZero tells of calldata that pays nobody, which only this version gives.
-func warnOfZero(query *wire.Query, recipient quote.Recipient) string {
+func warnOfZero(query api.Query, recipient quote.Recipient) string {
 	switch {
 	case !recipient.Zero():
 		return ""

@@ -3,9 +3,9 @@ package v1
 import (
 	"slices"
 
+	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // mapFault offers no destination that this version does not know.
@@ -13,13 +13,13 @@ func mapFault(e *fault.Error, requestID string) (int, any) {
 	known := *e
 	unknown := func(a fault.Alternative) bool { return !slices.Contains(chains, a.Chain) }
 	known.Alternatives = slices.DeleteFunc(slices.Clone(e.Alternatives), unknown)
-	return wire.MapFault(&known, requestID)
+	return api.MapFault(&known, requestID)
 }
 
-func mapQuote(q *quote.Quote) *wire.Body {
+func mapQuote(q *quote.Quote) *api.Body {
 	src, dst := q.Pair.SrcToken.Address.String(), q.Pair.DstToken.Address.String()
 	fee := q.Fee.ProtocolBPS.Of(&q.SrcAmount)
-	b := wire.NewBody()
+	b := api.NewBody()
 	b.Address("to", q.To)
 	b.Token("srcToken", &q.Pair.SrcToken)
 	b.Token("destToken", &q.Pair.DstToken)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/testkit/npm"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // TestClient uses the client as its users do: packed by npm, in Node, compiled, bundled, and in Hermes.
@@ -85,7 +85,7 @@ func checkPackedFiles(t *testing.T, folder string) {
 // checkWithTools runs package.mjs, and compares the sizes that it measures with those in the README.
 func checkWithTools(t *testing.T, folder string) {
 	w := httptest.NewRecorder()
-	golden.Gateway(t).ServeHTTP(w, httptest.NewRequest("GET", web.ContractPath("v3"), nil))
+	golden.Gateway(t).ServeHTTP(w, httptest.NewRequest("GET", version.ContractPath("v3"), nil))
 	writeFile(t, folder, "contract.yaml", w.Body.Bytes())
 	request, quote := readExchange(t, "../testdata/v3/details.http")
 	_, listing := readExchange(t, "../testdata/v3/pairs.http")

@@ -6,13 +6,12 @@ import (
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
-var params = slices.Concat(wire.Params, []string{"integratorId"}, api.DetailsParams)
+var params = slices.Concat(api.Params, []string{"integratorId"}, api.DetailsParams)
 
-func decodeQuote(d *chain.Deployment, q *wire.Query) (quote.Request, error) {
-	req, err := wire.DecodeSwap(q, d.ParseID)
+func decodeQuote(d *chain.Deployment, q api.Query) (quote.Request, error) {
+	req, err := api.DecodeSwap(q, d.ParseID)
 	if err != nil {
 		return req, err
 	}

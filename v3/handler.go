@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/api"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/static"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 //go:embed openapi.yaml
@@ -22,31 +22,33 @@ var contract []byte
 //go:embed client/npm/*.js client/npm/*.d.ts
 var clientFiles embed.FS
 
-func Module(service api.Service) web.Module {
-	quotes := wire.Quotes{
+func Module(service api.Service) version.Module {
+	quotes := api.Quotes{
 		Deployment: service.Deployment, Quoter: service.Engine, Params: params, Read: decodeQuote, Map: mapQuote,
 	}
-	return web.Module{
+	return version.Module{
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: slices.Concat(
-			[]web.Route{
-				{Path: "/v3/swap/quote", Revisions: []string{"", "v3", "current"}, Quotes: true, Handle: quotes.Handle},
+			[]version.Route{
+				{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle},
 				api.Contract("v3", contract),
 			},
 			service.Routes("v3"),
 			clientRoutes(),
 		),
+		Revision: version.Revision{
+			Path: "/v3/swap/quote", Names: []string{"v3", "current"}, Serves: "/v3/swap/quote",
+		},
 		Decode:   quotes.Decode,
-		MapFault: wire.MapFault,
+		MapFault: api.MapFault,
 	}
 }
 
-// clientRoutes serve the module for browsers, without its comments, and its types. The
-// part that checks has a path of its own besides, where it is as it was written: for
-// those who read, copy and pin it.
-func clientRoutes() []web.Route {
-	var routes []web.Route
+// clientRoutes serve the module for browsers, and its types. The part that checks has a
+// path of its own besides, for those who read, copy and pin it.
+func clientRoutes() []version.Route {
+	var routes []version.Route
 	for _, at := range []string{
 		"/v3/verify.js",
 		"/v3/client/index.js", "/v3/client/index.d.ts",
@@ -60,13 +62,10 @@ func clientRoutes() []web.Route {
 			panic("the client lacks a file: " + err.Error())
 		}
 		kind := "text/javascript; charset=utf-8"
-		switch {
-		case strings.HasSuffix(at, ".d.ts"):
+		if strings.HasSuffix(at, ".d.ts") {
 			kind = "text/plain; charset=utf-8"
-		case strings.HasPrefix(at, "/v3/client/"):
-			body = []byte(web.MinifyScript(string(body)))
 		}
-		routes = append(routes, web.Route{Path: at, Handle: web.Document(kind, body, 5*time.Minute), Free: true})
+		routes = append(routes, version.Route{Path: at, Handle: static.Document(kind, body, 5*time.Minute), Free: true})
 	}
 	return routes
 }

@@ -3,11 +3,10 @@ package v3
 import (
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
-func mapQuote(q *quote.Quote) *wire.Body {
-	b := wire.NewBody()
+func mapQuote(q *quote.Quote) *api.Body {
+	b := api.NewBody()
 	b.Address("to", q.To)
 	b.Token("srcToken", &q.Pair.SrcToken)
 	b.Token("destToken", &q.Pair.DstToken)

@@ -7,28 +7,29 @@ import (
 	_ "embed"
 
 	"github.com/quotegate/quotegate/shared/api"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 //go:embed openapi.yaml
 var contract []byte
 
-func Module(service api.Service) web.Module {
-	quotes := wire.Quotes{
-		Deployment: service.Deployment, Quoter: service.Engine, Params: wire.Params, Read: decodeQuote, Map: mapQuote,
+func Module(service api.Service) version.Module {
+	quotes := api.Quotes{
+		Deployment: service.Deployment, Quoter: service.Engine, Params: api.Params, Read: decodeQuote, Map: mapQuote,
 	}
-	return web.Module{
+	return version.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
-		Routes: []web.Route{
+		Routes: []version.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
-			{Path: "/v3/swap/quote", Revisions: []string{"legacy"}, Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3legacy/app/routers", Handle: service.Routers()},
 			api.Contract("v3legacy", contract),
 		},
+		Revision: version.Revision{
+			Path: "/v3/swap/quote", Names: []string{"legacy"}, Serves: "/v3legacy/swap/quote",
+		},
 		Decode:   quotes.Decode,
-		MapFault: wire.MapFault,
+		MapFault: api.MapFault,
 		Next:     "v3",
 		Moves: []string{
 			"Call the current host, without the header API-Revision.",

@@ -18,7 +18,7 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // core is the part of the service that depends on the deployment and the
@@ -32,7 +32,7 @@ type core struct {
 	checks     *selfcheck.Watch
 	stopChecks context.CancelFunc // nil if they do not run
 	running    safego.Group       // the checks
-	modules    []web.Module
+	modules    []version.Module
 	public     http.Handler
 }
 

@@ -18,7 +18,7 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // TestMain lets the test binary be the gateway itself, so that signals and
@@ -39,12 +39,12 @@ const (
 
 // start runs the service in this process until stop is called, or the test ends and
 // wants it to end without an error.
-func start(t *testing.T, env environment) (base, admin string, stop func() error) {
+func start(t testing.TB, env environment) (base, admin string, stop func() error) {
 	t.Helper()
 	return startLogging(t, env, io.Discard)
 }
 
-func startLogging(t *testing.T, env environment, log io.Writer) (base, admin string, stop func() error) {
+func startLogging(t testing.TB, env environment, log io.Writer) (base, admin string, stop func() error) {
 	t.Helper()
 	env["LISTEN_ADDR"] = "127.0.0.1:0"
 	env["ADMIN_ADDR"] = "127.0.0.1:0"
@@ -207,7 +207,7 @@ func eventually(t *testing.T, what string, done func() bool) {
 	}
 }
 
-func writeFile(t *testing.T, path, text string) {
+func writeFile(t testing.TB, path, text string) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func writeFile(t *testing.T, path, text string) {
 }
 
 // tempFile is a file of a test, with a text.
-func tempFile(t *testing.T, text string) string {
+func tempFile(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "file.json")
 	writeFile(t, path, text)
@@ -226,7 +226,7 @@ func tempFile(t *testing.T, text string) string {
 const localOnly = "the contracts of the reference deployment exist only on local test chains"
 
 // deploymentNamed is a file with the reference deployment under a name.
-func deploymentNamed(t *testing.T, name string) string {
+func deploymentNamed(t testing.TB, name string) string {
 	t.Helper()
 	return tempFile(t, string(chain.ReferenceAs(name)))
 }
@@ -251,7 +251,7 @@ func oldest(t *testing.T) (name, path string) {
 	return m.Name, m.Routes[0].Path
 }
 
-var modules = sync.OnceValue(func() []web.Module {
+var modules = sync.OnceValue(func() []version.Module {
 	return gateway.Modules(api.Service{Deployment: chain.Reference()})
 })
 

@@ -26,7 +26,6 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/cmd/devnet/localnet"
 	"github.com/quotegate/quotegate/cmd/internal/cli"
-	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 )
 
@@ -40,7 +39,7 @@ func startGateway(t *testing.T, alter func(string) string) string {
 }
 
 // theGateway is one for all tests.
-var theGateway = sync.OnceValues(func() (*gateway.Gateway, error) {
+var theGateway = sync.OnceValues(func() (http.Handler, error) {
 	return golden.New(context.Background(), nil)
 })
 

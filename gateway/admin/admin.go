@@ -33,7 +33,7 @@ import (
 	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/setting"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
 )
 
 type Options struct {
@@ -128,7 +128,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
 		const nothing = "Not found. / lists all paths."
-		if web.PrefersHTML(r.Header) {
+		if static.PrefersHTML(r.Header) {
 			h.problem(w, r, http.StatusNotFound, "Not found", nothing)
 		} else {
 			fail(w, http.StatusNotFound, nothing)

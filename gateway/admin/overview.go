@@ -11,7 +11,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/humanize"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
 )
 
 const (
@@ -27,7 +27,7 @@ const (
 // root is the overview for browsers, and a list of the paths for everyone else.
 func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Vary", "Accept")
-	if !web.PrefersHTML(r.Header) {
+	if !static.PrefersHTML(r.Header) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/humanize"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
 )
 
 // Facts are what pages show: each page is a template that reads some of them.
@@ -63,7 +63,7 @@ var pagePolicy = policy() + "; frame-ancestors 'none'"
 
 // policy is the part of it that may stand in the page itself.
 func policy() string {
-	return "default-src 'none'; style-src " + web.PolicyHash(style) +
+	return "default-src 'none'; style-src " + static.PolicyHash(style) +
 		"; img-src data:; form-action 'self'; base-uri 'none'"
 }
 

@@ -23,6 +23,7 @@ type Event struct {
 	Free      bool       // the route stays when the version is retired
 	Status    int        // 0 if nothing was written, which net/http sends as 200
 	Code      fault.Code // empty for a success
+	Preflight bool       // a browser asks whether it may send the request
 	Rehearsal bool       // the client asked for a rehearsal of a later stage
 	Exempt    bool       // no brownout of the plan refuses the caller
 	Caller    caller.Caller

@@ -245,7 +245,7 @@ func (g *Gate) compare(e Evidence) (within, over []string) {
 }
 
 // risk is what a gate that is not released cannot know, as its plan is written.
-func (v *version) risk() string {
+func (v *served) risk() string {
 	if v.gate == nil || !v.gate.Released.IsZero() {
 		return ""
 	}
@@ -261,7 +261,7 @@ func (g *Gate) risk() string {
 }
 
 // warning is what an operator should do about a gate, going by the counts.
-func (v *version) warning(now time.Time) string {
+func (v *served) warning(now time.Time) string {
 	r := v.gate
 	switch {
 	case r == nil:

@@ -53,7 +53,7 @@ type planInForce struct {
 	plan     *Plan
 	hash     string // of the text of its file; empty without a file
 	loadedAt time.Time
-	versions []*version // every version served
+	versions []*served // every version served
 }
 
 // New reads the plan. If it is bad, the error lists all its faults.
@@ -225,7 +225,7 @@ func (k *Keeper) logUnknown(p *Plan) {
 // log logs a stage that has changed and, from time to time, that a gate cannot be read or
 // holds a sunset back, and what an operator should do. A gate is not an error at once: a
 // database may be away for seconds, and instances write within some of a sunset.
-func (k *Keeper) log(v *version, now time.Time) {
+func (k *Keeper) log(v *served, now time.Time) {
 	stage := v.stage(now)
 	if was := cmp.Or(k.stages[v.name], Active); stage != was {
 		k.options.Log.Warn("version stage", "version", v.name, "from", was, "to", stage)

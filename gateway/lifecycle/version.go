@@ -15,7 +15,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/jsonfile"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 const (
@@ -33,7 +33,7 @@ func ResponseHeaders() []string {
 // it returns the reason. It must be called before anything is written.
 func (k *Keeper) Admit(h http.Header, r *http.Request, name string, c caller.Caller) *fault.Error {
 	versions := k.inForce.Load().versions
-	i := slices.IndexFunc(versions, func(v *version) bool { return v.name == name })
+	i := slices.IndexFunc(versions, func(v *served) bool { return v.name == name })
 	if i < 0 {
 		return nil
 	}
@@ -75,7 +75,7 @@ const rehearsalLength = 15 * time.Minute
 
 // rehearse returns the refusal that a client would get in a later stage, exempt or not. The
 // response repeats the header, so that nobody takes it for a real refusal.
-func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault.Error {
+func (v *served) rehearse(h http.Header, r *http.Request, now time.Time) *fault.Error {
 	values := r.Header[canonicalRehearse]
 	stage := Stage(strings.ToLower(strings.TrimSpace(values[0])))
 	if len(values) > 1 || (stage != Retired && stage != BrowningOut) {
@@ -93,8 +93,8 @@ func (v *version) rehearse(h http.Header, r *http.Request, now time.Time) *fault
 	return v.brownout(now, b.To)
 }
 
-// version is a version that is served, and its part of the plan.
-type version struct {
+// served is a version that is served, and its part of the plan.
+type served struct {
 	name     string
 	schedule *Schedule    // nil: no plan, so active
 	headers  http.Header  // of every response; shared, so never changed
@@ -102,9 +102,9 @@ type version struct {
 }
 
 // versionsOf are all versions that are served, under a plan and with readings of its gates.
-func versionsOf(p *Plan, readings map[string]*GateReading) (all []*version) {
+func versionsOf(p *Plan, readings map[string]*GateReading) (all []*served) {
 	for _, name := range p.served {
-		v := &version{name, p.Versions[name], http.Header{}, readings[name]}
+		v := &served{name, p.Versions[name], http.Header{}, readings[name]}
 		all = append(all, v)
 		s := v.schedule
 		if s == nil {
@@ -123,13 +123,13 @@ func versionsOf(p *Plan, readings map[string]*GateReading) (all []*version) {
 
 // stage is the current stage, with the gate taken into account. A gate is released
 // only when it is read, so a sunset takes effect some seconds late.
-func (v *version) stage(now time.Time) Stage {
+func (v *served) stage(now time.Time) Stage {
 	return v.schedule.Stage(now, v.gate == nil || !v.gate.Released.IsZero())
 }
 
 // announce sets the headers that say what is planned, even before the version is
 // deprecated. Dates and the share have the format of RFC 9651.
-func (v *version) announce(h http.Header, now time.Time) {
+func (v *served) announce(h http.Header, now time.Time) {
 	maps.Copy(h, v.headers)
 	if b, ok := v.schedule.NextBrownout(now); ok {
 		share := strconv.FormatFloat(b.Share, 'f', -1, 64)
@@ -141,7 +141,7 @@ func (v *version) announce(h http.Header, now time.Time) {
 }
 
 // retired is the answer once the version is gone.
-func (v *version) retired() *fault.Error {
+func (v *served) retired() *fault.Error {
 	what := "was retired"
 	if s := v.schedule; s != nil && !s.Sunset.IsZero() {
 		what += " on " + humanize.Timestamp(s.Sunset)
@@ -150,7 +150,7 @@ func (v *version) retired() *fault.Error {
 }
 
 // brownout is the answer to the clients in the share of a window.
-func (v *version) brownout(now, until time.Time) *fault.Error {
+func (v *served) brownout(now, until time.Time) *fault.Error {
 	what := "is temporarily unavailable until " + humanize.Timestamp(until)
 	if s := v.schedule; s != nil && s.Sunset.After(now) {
 		what += ", and permanently on " + humanize.Timestamp(s.Sunset)
@@ -161,7 +161,7 @@ func (v *version) brownout(now, until time.Time) *fault.Error {
 }
 
 // refusal says what happened to the version and, if the plan knows, where to go instead.
-func (v *version) refusal(code fault.Code, what string) *fault.Error {
+func (v *served) refusal(code fault.Code, what string) *fault.Error {
 	e := fault.New(code, "Version %s %s", v.name, what)
 	if s := v.schedule; s != nil {
 		e.Message += "; use " + s.Successor + " instead, as " + s.Docs + " explains"
@@ -203,7 +203,7 @@ func (k *Keeper) Document() Document {
 		s := cmp.Or(v.schedule, &Schedule{Brownouts: []Brownout{}})
 		e := Entry{
 			Name: v.name, State: v.stage(now), Deprecated: s.Deprecated, Sunset: s.Sunset, Brownouts: s.Brownouts,
-			Successor: s.Successor, Contract: web.ContractPath(v.name), Migration: s.Docs,
+			Successor: s.Successor, Contract: version.ContractPath(v.name), Migration: s.Docs,
 		}
 		if v.gate != nil {
 			e.Gate = &GateState{v.gate.Holds}

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +32,7 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 const (
@@ -111,10 +112,13 @@ var buckets = []float64{
 // Requests counts and times answered requests, and the quotes among them. It
 // is an event.Observer.
 type Requests struct {
-	answers   *prometheus.CounterVec
-	durations *prometheus.HistogramVec
-	quotes    *prometheus.CounterVec
-	mounted   map[route]bool
+	answers    *prometheus.CounterVec
+	quotes     *prometheus.CounterVec
+	preflights prometheus.Counter
+	durations  map[route]prometheus.Observer // of all that are mounted
+
+	mu       sync.RWMutex
+	counters map[answer]prometheus.Counter // of answers that were given before
 }
 
 // route is one of a version, as mounted.
@@ -122,31 +126,46 @@ type route struct{ version, path string }
 
 var unrouted = route{none, none}
 
+// answer is what answers are counted by. There are few, since no value of a request is in it.
+type answer struct {
+	route
+	status    int
+	code      fault.Code
+	rehearsal bool
+}
+
 // Requests adds the metrics of requests to the routes of the modules. Requests to
 // other paths count with the labels none.
-func (m *Metrics) Requests(modules []web.Module) *Requests {
+func (m *Metrics) Requests(modules []version.Module) *Requests {
+	durations := m.histogram("http_request_duration_seconds",
+		"Time from the first step of a request to its last, by version and route as mounted.",
+		buckets, "version", "route")
 	r := &Requests{
 		answers: m.counter("http_requests_total",
 			"Requests answered, by version, route as mounted, status, error code, "+
 				"and whether the client rehearsed a later stage.",
 			"version", "route", "status", "code", "rehearsal"),
-		durations: m.histogram("http_request_duration_seconds",
-			"Time from the first step of a request to its last, by version and route as mounted.",
-			buckets, "version", "route"),
-		quotes:  m.counter("quotes_total", "Quotes given, by the kind of their pair.", "kind"),
-		mounted: map[route]bool{unrouted: true},
+		quotes: m.counter("quotes_total", "Quotes given, by the kind of their pair.", "kind"),
+		preflights: m.counter("http_preflights_total",
+			"Preflight requests of browsers answered. They are in no other metric of requests.").WithLabelValues(),
+		durations: map[route]prometheus.Observer{},
+		counters:  map[answer]prometheus.Counter{},
 	}
+	mounted := []route{unrouted}
 	for _, module := range modules {
-		for _, mounted := range module.Routes {
-			r.mounted[route{module.Name, mounted.Path}] = true
+		for _, one := range module.Routes {
+			mounted = append(mounted, route{module.Name, one.Path})
+		}
+		for _, path := range module.QuotePaths() {
+			mounted = append(mounted, route{module.Name, path})
 		}
 	}
 	// A counter that begins at its first failure hides that failure from rate(): those
 	// that alerts look at begin at 0.
-	for at := range r.mounted {
-		r.durations.WithLabelValues(at.version, at.path)
-		r.answers.WithLabelValues(at.version, at.path, "200", none, "false")
-		r.answers.WithLabelValues(at.version, at.path, "500", string(fault.Internal), "false")
+	for _, at := range mounted {
+		r.durations[at] = durations.WithLabelValues(at.version, at.path)
+		r.counter(answer{route: at, status: http.StatusOK})
+		r.counter(answer{route: at, status: http.StatusInternalServerError, code: fault.Internal})
 	}
 	for _, kind := range kinds {
 		r.quotes.WithLabelValues(kind)
@@ -155,17 +174,39 @@ func (m *Metrics) Requests(modules []web.Module) *Requests {
 }
 
 func (r *Requests) Observe(e *event.Event) {
-	at := route{e.Version, e.Route}
-	if !r.mounted[at] {
-		at = unrouted
+	if e.Preflight {
+		r.preflights.Inc()
+		return
 	}
-	r.durations.WithLabelValues(at.version, at.path).Observe(e.Took.Seconds())
+	at := route{e.Version, e.Route}
+	duration, mounted := r.durations[at]
+	if !mounted {
+		at = unrouted
+		duration = r.durations[at]
+	}
+	duration.Observe(e.Took.Seconds())
 	if e.Pair != nil {
 		r.quotes.WithLabelValues(kindOf(e.Pair)).Inc()
 	}
-	status := strconv.Itoa(cmp.Or(e.Status, http.StatusOK)) // what net/http sends if nothing was written
-	code := cmp.Or(string(e.Code), none)
-	r.answers.WithLabelValues(at.version, at.path, status, code, strconv.FormatBool(e.Rehearsal)).Inc()
+	status := cmp.Or(e.Status, http.StatusOK) // what net/http sends if nothing was written
+	r.counter(answer{at, status, e.Code, e.Rehearsal}).Inc()
+}
+
+// counter is that of an answer. Looking it up by its labels costs a microsecond, so it is
+// done once.
+func (r *Requests) counter(a answer) prometheus.Counter {
+	r.mu.RLock()
+	counter := r.counters[a]
+	r.mu.RUnlock()
+	if counter != nil {
+		return counter
+	}
+	counter = r.answers.WithLabelValues(a.version, a.path,
+		strconv.Itoa(a.status), cmp.Or(string(a.code), none), strconv.FormatBool(a.rehearsal))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counters[a] = counter
+	return counter
 }
 
 // kinds of pairs: through a pool to the hub or from it, over the issuer's

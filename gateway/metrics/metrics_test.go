@@ -28,12 +28,12 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
-var modules = []web.Module{
-	{Name: "v3", Routes: []web.Route{{Path: "/v3/swap/quote"}, {Path: "/v3/swap/status"}}},
-	{Name: "v1", Routes: []web.Route{{Path: "/v1/quote"}, {Path: "/swap/v1/quote"}}},
+var modules = []version.Module{
+	{Name: "v3", Routes: []version.Route{{Path: "/v3/swap/quote"}, {Path: "/v3/swap/status"}}},
+	{Name: "v1", Routes: []version.Route{{Path: "/v1/quote"}, {Path: "/swap/v1/quote"}}},
 }
 
 func rate(t testing.TB, text string) cctp.Rate {

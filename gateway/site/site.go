@@ -20,7 +20,8 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 //go:embed common swap developers
@@ -49,12 +50,12 @@ const maxAge = time.Minute
 
 // Page answers GET / for a deployment. current is the one of the versions that the
 // index names.
-func Page(d *chain.Deployment, versions []string, current string) web.Handler {
+func Page(d *chain.Deployment, versions []string, current string) version.Handler {
 	page := swapPage.handler(d, versions)
-	index := web.JSONDocument(indexOf(d, versions, current), maxAge)
-	return func(w http.ResponseWriter, r *http.Request) error {
+	index := static.JSON(indexOf(d, versions, current), maxAge)
+	return func(w http.ResponseWriter, r *version.Request) error {
 		w.Header().Add("Vary", "Accept")
-		if !web.PrefersHTML(r.Header) {
+		if !static.PrefersHTML(r.Header) {
 			return index(w, r)
 		}
 		return page(w, r)
@@ -62,14 +63,14 @@ func Page(d *chain.Deployment, versions []string, current string) web.Handler {
 }
 
 // Developers answers GET /developers for a deployment.
-func Developers(d *chain.Deployment, versions []string) web.Handler {
+func Developers(d *chain.Deployment, versions []string) version.Handler {
 	return developersPage.handler(d, versions)
 }
 
-func (doc document) handler(d *chain.Deployment, versions []string) web.Handler {
+func (doc document) handler(d *chain.Deployment, versions []string) version.Handler {
 	body, policy := doc.render(d, versions)
-	page := web.Document("text/html; charset=utf-8", body, maxAge)
-	return func(w http.ResponseWriter, r *http.Request) error {
+	page := static.Document("text/html; charset=utf-8", body, maxAge)
+	return func(w http.ResponseWriter, r *version.Request) error {
 		h := w.Header()
 		h.Set("Content-Security-Policy", policy)
 		h.Set("Referrer-Policy", "no-referrer")
@@ -80,21 +81,21 @@ func (doc document) handler(d *chain.Deployment, versions []string) web.Handler 
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func (doc document) render(d *chain.Deployment, versions []string) (body []byte, policy string) {
-	style := join(doc.styles, web.Minify)
-	script := join(doc.scripts, web.MinifyScript)
-	first := web.MinifyScript(read("common/first.js"))
+	style := join(doc.styles)
+	script := join(doc.scripts)
+	first := read("common/first.js")
 	policy = strings.Join([]string{
 		"default-src 'none'",
-		"script-src 'self' " + web.PolicyHash(first) + " " + web.PolicyHash(script), // 'self' for /v3/client/
-		"style-src " + web.PolicyHash(style) + " " + web.PolicyHash(noScript),
+		"script-src 'self' " + static.PolicyHash(first) + " " + static.PolicyHash(script), // 'self' for /v3/client/
+		"style-src " + static.PolicyHash(style) + " " + static.PolicyHash(noScript),
 		"connect-src 'self'",
 		"img-src data:", // the icons that wallets announce, and ours
 		"base-uri 'none'",
 		"form-action 'none'",
 		"frame-ancestors 'none'",
 	}, "; ")
-	page := template.New("").Funcs(template.FuncMap{"contract": web.ContractPath})
-	text := join([]string{"common/brand.html", "common/marks.html", doc.html}, web.Minify)
+	page := template.New("").Funcs(template.FuncMap{"contract": version.ContractPath})
+	text := join([]string{"common/brand.html", "common/marks.html", doc.html})
 	var b bytes.Buffer
 	err := template.Must(page.Parse(text)).Execute(&b, map[string]any{
 		"Operator": d.Name, "Contact": d.Contact, "Reference": d.IsReference(),
@@ -114,10 +115,10 @@ var mailAddress = regexp.MustCompile(`^[^\s@/:?&"'<>]+@[^\s@/:?&"'<>]+$`)
 // noScript hides what does nothing without scripts.
 const noScript = ".js{display:none!important}main{min-height:0}"
 
-func join(names []string, squeeze func(string) string) string {
+func join(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
-		b.WriteString(squeeze(read(name)))
+		b.WriteString(read(name))
 	}
 	return b.String()
 }
@@ -187,7 +188,7 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 func indexOf(d *chain.Deployment, versions []string, current string) map[string]any {
 	contracts := map[string]string{}
 	for _, name := range versions {
-		contracts[name] = web.ContractPath(name)
+		contracts[name] = version.ContractPath(name)
 	}
 	base := "/" + current
 	return map[string]any{

@@ -22,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/browser"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 const (
@@ -105,11 +105,11 @@ func newWorld(t *testing.T, beside *browser.Page, gateway http.Handler) *world {
 	return w
 }
 
-func serve(t *testing.T, pages map[string]web.Handler) http.Handler {
+func serve(t *testing.T, pages map[string]version.Handler) http.Handler {
 	mux := http.NewServeMux()
 	for path, page := range pages {
 		mux.HandleFunc(path, func(rw http.ResponseWriter, r *http.Request) {
-			if err := page(rw, r); err != nil {
+			if err := page(rw, &version.Request{Request: r}); err != nil {
 				t.Error(err)
 			}
 		})

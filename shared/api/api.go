@@ -1,6 +1,6 @@
-// Package api answers everything but the quote itself: its details, the status of a
-// swap, the listings and the health check. Versions mount these answers under their own
-// paths.
+// Package api is what the versions have in common on the wire: the query, the body of an
+// answer and of an error, a quote's details, the status of a swap, the listings and the
+// health check. What differs is in the package of each version.
 package api
 
 import (
@@ -12,14 +12,13 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // Service is what a version needs from the shared code.
 type Service struct {
 	Deployment *chain.Deployment
-	Engine     wire.Quoter
+	Engine     Quoter
 	Tracker    Tracker
 	Registries func() []rpc.Health
 	IssuerFees func() []cctp.State
@@ -35,12 +34,12 @@ type Tracker interface {
 	Alone() []chain.ID   // those with a single endpoint, which is trusted
 }
 
-// Routes mounts them under the paths of a version.
-func (s Service) Routes(version string) []web.Route {
-	return []web.Route{
-		{Path: "/" + version + "/swap/status", ReadsNodes: true, Handle: s.Status},
-		{Path: "/" + version + "/swap/healthcheck", Free: true, Handle: s.Health},
-		{Path: "/" + version + "/app/routers", Handle: s.Routers()},
-		{Path: "/" + version + "/app/pairs", Handle: s.Pairs()},
+// Routes are those of the service itself, under the paths of a version.
+func (s Service) Routes(name string) []version.Route {
+	return []version.Route{
+		{Path: "/" + name + "/swap/status", ReadsNodes: true, Handle: s.Status},
+		{Path: "/" + name + "/swap/healthcheck", Free: true, Handle: s.Health},
+		{Path: "/" + name + "/app/routers", Handle: s.Routers()},
+		{Path: "/" + name + "/app/pairs", Handle: s.Pairs()},
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // parts describe the answers of the service for the contract file of a version: paths-*.yaml
@@ -23,12 +24,12 @@ const contractAge = 5 * time.Minute
 // Contract serves the contract file of a version: its own text, in which a line such as
 // "# part: paths-swaps" stands for a file of parts, and the components that it refers to
 // and does not define.
-func Contract(version string, own []byte) web.Route {
-	whole := compose(version, string(own))
-	return web.Route{
-		Path:   web.ContractPath(version),
+func Contract(name string, own []byte) version.Route {
+	whole := compose(name, string(own))
+	return version.Route{
+		Path:   version.ContractPath(name),
 		Free:   true,
-		Handle: web.Document("application/yaml", []byte(whole), contractAge),
+		Handle: static.Document("application/yaml", []byte(whole), contractAge),
 	}
 }
 

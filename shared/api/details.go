@@ -11,19 +11,18 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/wire"
 )
 
 // DetailsParams are the query parameters that ask for details.
 var DetailsParams = []string{"include", "from"}
 
 // DecodeDetails adds to a request which details it asks for, and for whom.
-func DecodeDetails(q *wire.Query, req *quote.Request) error {
+func DecodeDetails(q Query, req *quote.Request) error {
 	var include string
-	if err := wire.Read(q, "include", parseInclude, &include); err != nil {
+	if err := Read(q, "include", parseInclude, &include); err != nil {
 		return err
 	}
-	if err := wire.Read(q, "from", parseFrom, &req.From); err != nil {
+	if err := Read(q, "from", parseFrom, &req.From); err != nil {
 		return err
 	}
 	req.Details = include != ""
@@ -64,7 +63,7 @@ func parseFrom(text string) (*common.Address, error) {
 
 // MapDetails adds the details of a quote, if the request asked for them. They are the last
 // field of an answer.
-func MapDetails(b *wire.Body, q *quote.Quote) {
+func MapDetails(b *Body, q *quote.Quote) {
 	d := q.Details
 	if d == nil {
 		return
@@ -109,7 +108,7 @@ func MapDetails(b *wire.Body, q *quote.Quote) {
 }
 
 // mapRequest writes the request as it was understood.
-func mapRequest(b *wire.Body, p *chain.Pair, r *quote.Request) {
+func mapRequest(b *Body, p *chain.Pair, r *quote.Request) {
 	b.Open("request")
 	b.Text("srcChain", r.SrcChain.String())
 	b.Address("srcToken", p.SrcToken.Address)
@@ -131,7 +130,7 @@ func mapRequest(b *wire.Body, p *chain.Pair, r *quote.Request) {
 
 // mapArguments writes the arguments of a call: numbers as decimal strings,
 // addresses with their checksum, other bytes in hexadecimal.
-func mapArguments(b *wire.Body, name string, arguments []calldata.Argument) {
+func mapArguments(b *Body, name string, arguments []calldata.Argument) {
 	b.Open(name)
 	for _, a := range arguments {
 		switch a.Type {
@@ -147,7 +146,7 @@ func mapArguments(b *wire.Body, name string, arguments []calldata.Argument) {
 }
 
 // mapSendCalls writes the parameters of wallet_sendCalls (EIP-5792).
-func mapSendCalls(b *wire.Body, network chain.ID, d *quote.Details) {
+func mapSendCalls(b *Body, network chain.ID, d *quote.Details) {
 	b.Open("sendCalls")
 	b.Text("version", "2.0.0")
 	if from := d.Request.From; from != nil {
@@ -168,7 +167,7 @@ func mapSendCalls(b *wire.Body, network chain.ID, d *quote.Details) {
 	b.Close()
 }
 
-func mapArrival(b *wire.Body, a *quote.Arrival) {
+func mapArrival(b *Body, a *quote.Arrival) {
 	b.Open("arrival")
 	b.Amount("amount", &a.Amount)
 	if a.Railgun == 0 {
@@ -189,7 +188,7 @@ func mapArrival(b *wire.Body, a *quote.Arrival) {
 	b.Close()
 }
 
-func mapChecks(b *wire.Body, q *quote.Quote) {
+func mapChecks(b *Body, q *quote.Quote) {
 	d := q.Details
 	c := d.Checks
 	switch {
@@ -215,7 +214,7 @@ func mapChecks(b *wire.Body, q *quote.Quote) {
 	}
 }
 
-func mapCheck(b *wire.Body, name string, actual, needed *uint256.Int) {
+func mapCheck(b *Body, name string, actual, needed *uint256.Int) {
 	b.Open(name)
 	b.Amount("actual", actual)
 	b.Amount("needed", needed)
@@ -223,7 +222,7 @@ func mapCheck(b *wire.Body, name string, actual, needed *uint256.Int) {
 }
 
 // mapKnown writes a fact, null if it is not known.
-func mapKnown(b *wire.Body, name string, is *bool) {
+func mapKnown(b *Body, name string, is *bool) {
 	if is == nil {
 		b.Literal(name, "null")
 		return
@@ -231,7 +230,7 @@ func mapKnown(b *wire.Body, name string, is *bool) {
 	b.Literal(name, strconv.FormatBool(*is))
 }
 
-func mapSimulation(b *wire.Body, d *quote.Details) {
+func mapSimulation(b *Body, d *quote.Details) {
 	s := d.Simulation
 	switch {
 	case !d.Request.Simulate:

@@ -7,12 +7,12 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // Health reports whether the service can quote, and which dependencies do not answer. It
 // answers 503 while the service shuts down.
-func (s Service) Health(w http.ResponseWriter, _ *http.Request) error {
+func (s Service) Health(w http.ResponseWriter, _ *version.Request) error {
 	registries := s.Registries()
 	fees := s.IssuerFees()
 	body := healthBody{
@@ -38,9 +38,9 @@ func (s Service) Health(w http.ResponseWriter, _ *http.Request) error {
 	}
 	if s.Draining != nil && s.Draining() {
 		body.Status = "draining"
-		return web.JSON(w, http.StatusServiceUnavailable, body)
+		return version.JSON(w, http.StatusServiceUnavailable, body)
 	}
-	return web.JSON(w, http.StatusOK, body)
+	return version.JSON(w, http.StatusOK, body)
 }
 
 // problems are those of the deployment, the worst first.

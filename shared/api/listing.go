@@ -8,7 +8,8 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // listingAge is how long clients may keep a listing. It is short: a client with an old
@@ -17,7 +18,7 @@ const listingAge = time.Minute
 
 // Routers lists the contracts that receive source transactions, one row for each source
 // chain and token that can be quoted.
-func (s Service) Routers() web.Handler {
+func (s Service) Routers() version.Handler {
 	rows := s.Deployment.Routers()
 	body := struct {
 		Data       []router   `json:"data"`
@@ -26,7 +27,7 @@ func (s Service) Routers() web.Handler {
 	for i, r := range rows {
 		body.Data[i] = router{r.ChainID, r.Token.Symbol, r.Token.Address.String(), r.Router.String()}
 	}
-	return web.JSONDocument(body, listingAge)
+	return static.JSON(body, listingAge)
 }
 
 type router struct {
@@ -49,9 +50,9 @@ func mapSettlement(d *chain.Deployment) settlement {
 }
 
 // Pairs lists what can be swapped.
-func (s Service) Pairs() web.Handler {
+func (s Service) Pairs() version.Handler {
 	tracking := s.Tracker != nil && s.Tracker.Ready()
-	return web.JSONDocument(mapPairs(s.Deployment, tracking), listingAge)
+	return static.JSON(mapPairs(s.Deployment, tracking), listingAge)
 }
 
 // pairsBody is all that a selection list needs. Chain IDs are routing IDs.

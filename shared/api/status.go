@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -16,37 +17,38 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
-	"github.com/quotegate/quotegate/shared/web"
-	"github.com/quotegate/quotegate/shared/wire"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // Status reports the status of a transaction.
-func (s Service) Status(w http.ResponseWriter, r *http.Request) error {
-	query := wire.QueryOf(r).Only(statusParams)
+func (s Service) Status(w http.ResponseWriter, r *version.Request) error {
+	query := QueryOf(r, statusParams)
 	query.Warn(w.Header())
 	src, hash, err := decodeStatus(query)
 	if err != nil {
 		return err
 	}
-	found, err := s.Tracker.Status(r.Context(), src, hash)
+	ctx := context.WithValue(r.Context(), rpc.CallerNetwork{}, r.Caller)
+	found, err := s.Tracker.Status(status.WithLimit(ctx, r.AdmitRead), src, hash)
 	if err != nil {
 		return err
 	}
 	w.Header().Set("Cache-Control", cacheControl(found))
-	return web.JSON(w, http.StatusOK, mapStatus(src, hash, found, s.Deployment.Contact))
+	return version.JSON(w, http.StatusOK, mapStatus(src, hash, found, s.Deployment.Contact))
 }
 
 var statusParams = []string{"srcChain", "txHash"}
 
-func decodeStatus(query *wire.Query) (src chain.ID, hash common.Hash, err error) {
+func decodeStatus(query Query) (src chain.ID, hash common.Hash, err error) {
 	if err = query.Require(statusParams...); err != nil {
 		return src, hash, err
 	}
-	if err = wire.Read(query, "srcChain", chain.ParseID, &src); err != nil {
+	if err = Read(query, "srcChain", chain.ParseID, &src); err != nil {
 		return src, hash, err
 	}
-	err = wire.Read(query, "txHash", parseHash, &hash)
+	err = Read(query, "txHash", parseHash, &hash)
 	return src, hash, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,28 +172,27 @@ func CoreOf(deployment *chain.Deployment) api.Service {
 
 // Gateway serves all versions over Core, without a limit, a plan or a log. It has given
 // out one API key.
-func Gateway(t testing.TB) *gateway.Gateway {
+func Gateway(t testing.TB) http.Handler {
 	t.Helper()
 	return GatewayOf(t, Deployment())
 }
 
 // GatewayOf is Gateway of another deployment.
-func GatewayOf(t testing.TB, deployment *chain.Deployment) *gateway.Gateway {
+func GatewayOf(t testing.TB, deployment *chain.Deployment) http.Handler {
 	t.Helper()
 	g, err := newGateway(t.Context(), CoreOf(deployment), someClients(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { g.Limiter.Close() })
 	return g
 }
 
 // New is Gateway for callers without a test, such as examples.
-func New(ctx context.Context, clients *caller.Clients) (*gateway.Gateway, error) {
+func New(ctx context.Context, clients *caller.Clients) (http.Handler, error) {
 	return newGateway(ctx, Core(), clients)
 }
 
-func newGateway(ctx context.Context, service api.Service, clients *caller.Clients) (*gateway.Gateway, error) {
+func newGateway(ctx context.Context, service api.Service, clients *caller.Clients) (http.Handler, error) {
 	log := slog.New(slog.DiscardHandler)
 	limiter, err := limit.New(ctx, limit.Config{}, log, time.Now)
 	if err != nil {

@@ -1,8 +1,7 @@
-package wire
+package api
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -13,9 +12,10 @@ import (
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
-// Query is the parameters of one request.
+// Query is the parameters of one request, as far as its reader knows them.
 type Query struct {
 	raw    string
 	values url.Values
@@ -23,44 +23,20 @@ type Query struct {
 	known  []string // the parameters that can be read; nil for all
 }
 
-// ParseQuery reads a query string. Unlike Query of a url.URL it drops nothing: where a part
-// cannot be read, reading any parameter fails.
-func ParseQuery(raw string) *Query {
-	values, cause := url.ParseQuery(raw)
-	if cause != nil {
+// QueryOf is the query of a request for a reader that knows these parameters, or all if nil:
+// the others are ignored, and Warn names them. Unlike Query of a url.URL it drops nothing:
+// where a part of the query string cannot be read, reading any parameter fails.
+func QueryOf(r *version.Request, known []string) Query {
+	if r.QueryErr != nil {
 		err := fault.New(fault.InvalidParameter,
 			"The query string is invalid: separate parameters with & and percent-encode special characters")
-		return &Query{err: err.Because(cause)}
+		return Query{err: err.Because(r.QueryErr), known: known}
 	}
-	return &Query{raw: raw, values: values}
-}
-
-// Only is the query for a reader that knows these parameters: all others are ignored, and
-// Warn names them.
-func (q *Query) Only(known []string) *Query {
-	limited := *q
-	limited.known = known
-	return &limited
-}
-
-// queryKey is the key of a context's value, a *Query.
-type queryKey struct{}
-
-// WithQuery is a context with the query of a request, which the gateway has parsed.
-func WithQuery(ctx context.Context, q *Query) context.Context {
-	return context.WithValue(ctx, queryKey{}, q)
-}
-
-// QueryOf is the query of a request.
-func QueryOf(r *http.Request) *Query {
-	if parsed, ok := r.Context().Value(queryKey{}).(*Query); ok {
-		return parsed
-	}
-	return ParseQuery(r.URL.RawQuery)
+	return Query{raw: r.URL.RawQuery, values: r.Query, known: known}
 }
 
 // find gives the text of a parameter, empty if it was left out or has no value.
-func (q *Query) find(name string) (text string, err error) {
+func (q Query) find(name string) (text string, err error) {
 	if q.err != nil {
 		return "", q.err
 	}
@@ -78,16 +54,16 @@ func (q *Query) find(name string) (text string, err error) {
 	}
 }
 
-func (q *Query) knows(name string) bool { return q.known == nil || slices.Contains(q.known, name) }
+func (q Query) knows(name string) bool { return q.known == nil || slices.Contains(q.known, name) }
 
-func (q *Query) Has(name string) bool {
+func (q Query) Has(name string) bool {
 	text, _ := q.find(name)
 	return text != ""
 }
 
 // Require makes sure that all of these parameters are there, and names every
 // one that is not.
-func (q *Query) Require(names ...string) error {
+func (q Query) Require(names ...string) error {
 	var missing []string
 	for _, name := range names {
 		text, err := q.find(name)
@@ -137,7 +113,7 @@ var (
 
 // DecodeSwap reads what every version asks for: tokens, amount, chains and
 // recipient. parseChain decides which chains the version knows.
-func DecodeSwap(q *Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
+func DecodeSwap(q Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
 	if err := q.Require(neededWithRecipient...); err != nil {
 		return quote.Request{}, err
 	}
@@ -152,7 +128,7 @@ func DecodeSwap(q *Query, parseChain func(string) (chain.ID, error)) (quote.Requ
 // DecodeSwapToAnyone is DecodeSwap for a version whose recipient may be left
 // out or zero, and is the zero address then. It reads the parameters in a fixed order,
 // and reports the first invalid one.
-func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (req quote.Request, err error) {
+func DecodeSwapToAnyone(q Query, parseChain func(string) (chain.ID, error)) (req quote.Request, err error) {
 	if err = q.Require(needed...); err != nil {
 		return req, err
 	}
@@ -180,13 +156,13 @@ func DecodeSwapToAnyone(q *Query, parseChain func(string) (chain.ID, error)) (re
 }
 
 // Integrator is the integrator that the request names, or zero.
-func (q *Query) Integrator() (id integrator.ID, err error) {
+func (q Query) Integrator() (id integrator.ID, err error) {
 	err = Read(q, integratorParam, integrator.ParseID, &id)
 	return id, err
 }
 
 // Read parses a parameter into to, which keeps its value if the parameter is absent.
-func Read[T any](q *Query, name string, parse func(string) (T, error), to *T) error {
+func Read[T any](q Query, name string, parse func(string) (T, error), to *T) error {
 	text, err := q.find(name)
 	if err != nil || text == "" {
 		return err
@@ -226,7 +202,7 @@ var namedFirst = []string{"slippage", "fromAddress"}
 // Warn names in the header Request-Warning the parameters that are ignored: those that are
 // not known, such as integratorID, and an empty integratorId. Both silently cost a partner
 // its fee.
-func (q *Query) Warn(h http.Header) {
+func (q Query) Warn(h http.Header) {
 	var ignored []string
 	if names := q.unknown(); names != nil {
 		ignored = append(ignored, "Unknown parameters were ignored: "+strings.Join(names, ", "))
@@ -240,7 +216,7 @@ func (q *Query) Warn(h http.Header) {
 }
 
 // unknown lists the first parameters that are not known, as they may stand in a header.
-func (q *Query) unknown() (names []string) {
+func (q Query) unknown() (names []string) {
 	add := func(name string) {
 		if name == "" || q.knows(name) {
 			return
@@ -259,7 +235,7 @@ func (q *Query) unknown() (names []string) {
 			break
 		}
 		text, _, _ := strings.Cut(pair, "=")
-		name, _ := url.QueryUnescape(text) // ParseQuery has read it
+		name, _ := url.QueryUnescape(text) // it has been parsed
 		add(name)
 	}
 	return names

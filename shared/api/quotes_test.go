@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 type quoter func(*quote.Request) (*quote.Quote, error)
@@ -42,8 +43,8 @@ func TestHandle(t *testing.T) {
 					asked = true
 					return &quote.Quote{}, tt.quote
 				}),
-				Read: func(*chain.Deployment, *Query) (quote.Request, error) { return quote.Request{}, tt.decode },
-				Warn: func(*Query, quote.Recipient) string { return "do not" },
+				Read: func(*chain.Deployment, Query) (quote.Request, error) { return quote.Request{}, tt.decode },
+				Warn: func(Query, quote.Recipient) string { return "do not" },
 				Map: func(*quote.Quote) *Body {
 					b := NewBody()
 					b.Number("a", 1)
@@ -51,7 +52,7 @@ func TestHandle(t *testing.T) {
 				},
 			}
 			w := httptest.NewRecorder()
-			err := v.Handle(w, httptest.NewRequest("GET", "/?a=1", nil))
+			err := v.Handle(w, &version.Request{Request: httptest.NewRequest("GET", "/?a=1", nil)})
 			if err != tt.want || asked != tt.asked || w.Body.String() != tt.body {
 				t.Errorf("got %v, asked %t and %q, want %v, %t and %q", err, asked, w.Body, tt.want, tt.asked, tt.body)
 			}
@@ -87,9 +88,9 @@ func TestWarning(t *testing.T) {
 	} {
 		v := Quotes{
 			Deployment: &chain.Deployment{Name: tt.deployment},
-			Warn:       func(*Query, quote.Recipient) string { return tt.warn },
+			Warn:       func(Query, quote.Recipient) string { return tt.warn },
 		}
-		got := v.warning(&Query{}, &quote.Request{}, &quote.Quote{Missing: tt.missing})
+		got := v.warning(Query{}, &quote.Request{}, &quote.Quote{Missing: tt.missing})
 		if got != tt.want {
 			t.Errorf("%s: got %q, want %q", name, got, tt.want)
 		}

@@ -1,4 +1,4 @@
-package web_test
+package static_test
 
 import (
 	"compress/gzip"
@@ -9,15 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/static"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // TestDocument asks a real server for a document in both encodings, and again
 // with the tags that came.
 func TestDocument(t *testing.T) {
 	body := strings.Repeat("all the pairs there are ", 500)
-	handle := web.Document("text/plain", []byte(body), time.Minute)
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = handle(w, r) }))
+	handle := static.Document("text/plain", []byte(body), time.Minute)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _ = handle(w, &version.Request{Request: r}) }))
 	defer server.Close()
 	get := func(method, encoding, tag string) (*http.Response, string) {
 		t.Helper()

@@ -1,4 +1,4 @@
-package wire
+package api
 
 import (
 	"net/http"
@@ -42,13 +42,13 @@ func TestWarn(t *testing.T) {
 		strings.Repeat("y=1&", 300):         unknown + "y",
 	} {
 		h := http.Header{}
-		ParseQuery(query).Only(withIntegrator).Warn(h)
+		queryOf(query, withIntegrator).Warn(h)
 		if got := strings.Join(h.Values(RequestWarning), "\n"); got != want {
 			t.Errorf("%.60s: got %q, want %q", query, got, want)
 		}
 	}
 	h := http.Header{}
-	ParseQuery("integratorId=").Only(Params).Warn(h)
+	queryOf("integratorId=", Params).Warn(h)
 	if got, want := h.Get(RequestWarning), unknown+"integratorId"; got != want {
 		t.Errorf("a version without integrators: got %q, want %q", got, want)
 	}
@@ -56,14 +56,14 @@ func TestWarn(t *testing.T) {
 
 // TestOnly: what a table lacks is not read, so that a decoder and the warning agree.
 func TestOnly(t *testing.T) {
-	q := ParseQuery(swap + "&recipient=" + wallet + "&integratorId=" + wallet + "&integratorId=2").Only(Params)
+	q := queryOf(usdc+"&recipient="+wallet+"&integratorId="+wallet+"&integratorId=2", Params)
 	if id, err := q.Integrator(); id != (integrator.ID{}) || err != nil || q.Has("integratorId") {
 		t.Errorf("got %v and %v of a parameter that is not known", id, err)
 	}
 	if req, err := DecodeSwap(q, chain.ParseID); err != nil || req.Recipient.EVM.Hex() != wallet {
 		t.Errorf("got %+v and %v, want the others read", req, err)
 	}
-	if _, err := ParseQuery("a=%zz").Only(nil).find("b"); err == nil {
+	if _, err := queryOf("a=%zz", nil).find("b"); err == nil {
 		t.Error("a query that cannot be read is no error")
 	}
 }
@@ -75,7 +75,7 @@ func FuzzWarn(f *testing.F) {
 	f.Add(strings.Repeat("ü", 20))
 	f.Fuzz(func(t *testing.T, name string) {
 		h := http.Header{}
-		ParseQuery(url.QueryEscape(name) + "=1").Only(Params).Warn(h)
+		queryOf(url.QueryEscape(name)+"=1", Params).Warn(h)
 		shown, warned := strings.CutPrefix(h.Get(RequestWarning), "Unknown parameters were ignored: ")
 		if warned == (name == "" || slices.Contains(Params, name)) || len(shown) > maxName ||
 			strings.ContainsFunc(shown, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`,;:"'`, r) }) {

@@ -1,4 +1,4 @@
-package web_test
+package version_test
 
 import (
 	"net/http"
@@ -6,19 +6,19 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 func TestJSONIsWrittenWholeOrNotAtAll(t *testing.T) {
 	w := httptest.NewRecorder()
-	if err := web.JSON(w, 201, map[string]string{"a": "<&>"}); err != nil {
+	if err := version.JSON(w, 201, map[string]string{"a": "<&>"}); err != nil {
 		t.Fatal(err)
 	}
 	if got := w.Body.String(); w.Code != 201 || got != "{\"a\":\"<&>\"}\n" || w.Header().Get("Content-Type") != "application/json" {
 		t.Errorf("got %d %q of type %s", w.Code, got, w.Header().Get("Content-Type"))
 	}
 	w = httptest.NewRecorder()
-	if err := web.JSON(w, 200, func() {}); err == nil || w.Body.Len() != 0 || len(w.Header()) != 0 {
+	if err := version.JSON(w, 200, func() {}); err == nil || w.Body.Len() != 0 || len(w.Header()) != 0 {
 		t.Errorf("got %v, %q and %v for what cannot be encoded, want an error and nothing sent", err, w.Body, w.Header())
 	}
 }
@@ -29,7 +29,7 @@ func TestLengthIsStated(t *testing.T) {
 	for _, size := range []int{1, 2046, 2047, 2048, 2049, 10_000} {
 		body := strings.Repeat("x", size)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_ = web.Body(w, []byte(body))
+			_ = version.Send(w, 200, "text/plain", []byte(body))
 		}))
 		for _, method := range []string{"GET", "HEAD"} {
 			req, err := http.NewRequest(method, server.URL, nil)

@@ -1,7 +1,8 @@
-package wire
+package api
 
 import (
 	"cmp"
+	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
@@ -10,7 +11,15 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/version"
 )
+
+// queryOf is the query of a request for a reader that knows these parameters.
+func queryOf(raw string, known []string) Query {
+	r := &version.Request{Request: &http.Request{URL: &url.URL{RawQuery: raw}}}
+	r.Query, r.QueryErr = url.ParseQuery(raw)
+	return QueryOf(r, known)
+}
 
 func number(text string) (int, error) {
 	n, err := strconv.Atoi(text)
@@ -22,7 +31,7 @@ func number(text string) (int, error) {
 
 const (
 	wallet = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
-	swap   = "srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369"
+	usdc   = "srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369"
 )
 
 func TestQuery(t *testing.T) {
@@ -54,7 +63,7 @@ func TestQuery(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			q := ParseQuery(tt.query)
+			q := queryOf(tt.query, nil)
 			var a, b int
 			err := cmp.Or(q.Require("a"), Read(q, "a", number, &a), Read(q, "b", number, &b))
 			if a != tt.a || b != tt.b {
@@ -78,7 +87,7 @@ func TestHas(t *testing.T) {
 		"a=1": true, "b=1&a=1": true,
 		"a=": false, "a": false, "b=1": false, "": false, "a=1&a=2": false, "a=%zz": false,
 	} {
-		if q := ParseQuery(query); q.Has("a") != want {
+		if q := queryOf(query, nil); q.Has("a") != want {
 			t.Errorf("%q has a: got %t, want %t", query, !want, want)
 		}
 	}
@@ -88,18 +97,18 @@ func TestHas(t *testing.T) {
 // quotes before the recipient is known accepts it.
 func TestZeroRecipient(t *testing.T) {
 	const zero = "0x0000000000000000000000000000000000000000"
-	q := ParseQuery(swap + "&recipient=" + zero)
+	q := queryOf(usdc+"&recipient="+zero, nil)
 	_, err := DecodeSwap(q, chain.ParseID)
 	if e := fault.From(err); e.Reason != fault.Zero || Param(e) != "recipient" {
 		t.Errorf("got %v, want the recipient refused", err)
 	}
-	for _, query := range []string{swap + "&recipient=" + zero, swap} {
-		q = ParseQuery(query)
+	for _, query := range []string{usdc + "&recipient=" + zero, usdc} {
+		q = queryOf(query, nil)
 		if req, err := DecodeSwapToAnyone(q, chain.ParseID); err != nil || !req.Recipient.Zero() {
 			t.Errorf("%s: got %+v and %v, want a quote for nobody yet", query, req.Recipient, err)
 		}
 	}
-	q = ParseQuery(swap + "&recipient=" + wallet)
+	q = queryOf(usdc+"&recipient="+wallet, nil)
 	if req, err := DecodeSwap(q, chain.ParseID); err != nil || req.Recipient.EVM.Hex() != wallet {
 		t.Errorf("got %+v and %v, want %s", req.Recipient, err, wallet)
 	}
@@ -111,15 +120,15 @@ func TestIntegrator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := ParseQuery(swap + "&integratorId=" + wallet).Integrator(); got != want || err != nil {
+	if got, err := queryOf(usdc+"&integratorId="+wallet, nil).Integrator(); got != want || err != nil {
 		t.Errorf("got %v and %v, want %v", got, err, want)
 	}
 	for query, code := range map[string]fault.Code{
-		swap + "&integratorId=0x1":                                       fault.InvalidIntegrator,
-		swap + "&integratorId=" + wallet + "&integratorId=" + wallet:     fault.InvalidParameter,
-		swap + "&integratorId=" + strings.Replace(wallet, "aA", "AA", 1): fault.InvalidIntegrator,
+		usdc + "&integratorId=0x1":                                       fault.InvalidIntegrator,
+		usdc + "&integratorId=" + wallet + "&integratorId=" + wallet:     fault.InvalidParameter,
+		usdc + "&integratorId=" + strings.Replace(wallet, "aA", "AA", 1): fault.InvalidIntegrator,
 	} {
-		q := ParseQuery(query)
+		q := queryOf(query, nil)
 		id, err := q.Integrator()
 		if e := fault.From(err); e.Code != code || Param(e) != "integratorId" || id != (integrator.ID{}) {
 			t.Errorf("%s: got %v and %v, want %s", query, id, err, code)
@@ -128,7 +137,7 @@ func TestIntegrator(t *testing.T) {
 			t.Errorf("%s: the swap is refused: %v", query, err)
 		}
 	}
-	if id, err := ParseQuery(swap).Integrator(); id != (integrator.ID{}) || err != nil {
+	if id, err := queryOf(usdc, nil).Integrator(); id != (integrator.ID{}) || err != nil {
 		t.Errorf("got %v and %v for none", id, err)
 	}
 }
@@ -149,7 +158,7 @@ func TestRolesHaveTheNamesThatDecodersRead(t *testing.T) {
 		if role == fault.SourceToken || role == fault.DestinationToken {
 			query.Del(Name(role)) // any text may be a token
 		}
-		q := ParseQuery(query.Encode())
+		q := queryOf(query.Encode(), nil)
 		_, swapErr := DecodeSwap(q, chain.ParseID)
 		_, integratorErr := q.Integrator()
 		e := fault.From(cmp.Or(swapErr, integratorErr))
@@ -168,9 +177,9 @@ func TestMissingParametersAreNamedTogether(t *testing.T) {
 	for query, want := range map[string]string{
 		"": "The parameters srcToken, dstToken, amount, srcChain, dstChain and recipient are missing",
 		"srcToken=USDC&dstToken=USDC&amount=&srcChain=1&dstChain=369": "The parameters amount and recipient are missing",
-		swap: "The parameter recipient is missing",
+		usdc: "The parameter recipient is missing",
 	} {
-		q := ParseQuery(query)
+		q := queryOf(query, nil)
 		_, err := DecodeSwap(q, chain.ParseID)
 		if e := fault.From(err); e.Code != fault.MissingParameter || e.Message != want {
 			t.Errorf("%q: got %s, want %s", query, e.Message, want)

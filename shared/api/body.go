@@ -1,6 +1,7 @@
-package wire
+package api
 
 import (
+	"bytes"
 	"encoding/hex"
 	"net/http"
 	"strconv"
@@ -13,13 +14,13 @@ import (
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/web"
+	"github.com/quotegate/quotegate/shared/version"
 )
 
 // Body builds a JSON object, field by field, in order. Names of fields are constants;
 // every text is escaped.
 //
-// encoding/json takes several times as long for a quote as everything else together.
+// Typed answers with encoding/json would cost 12 to 20 % of a request.
 type Body struct{ json []byte }
 
 // bodies are reused: they are the largest allocation of a quote.
@@ -34,10 +35,23 @@ func NewBody() *Body {
 	return b
 }
 
+// AppendText appends a text as a JSON string. Most texts need no escapes.
+func AppendText(b []byte, text string) []byte {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			escaped, _ := version.Encode(text) // a string can always be encoded
+			return append(b, bytes.TrimSuffix(escaped, []byte("\n"))...)
+		}
+	}
+	b = append(b, '"')
+	b = append(b, text...)
+	return append(b, '"')
+}
+
 // Send ends the object and answers with it. The body must not be used again.
 func (b *Body) Send(w http.ResponseWriter) error {
 	b.json = append(b.json, '}', '\n')
-	err := web.Body(w, b.json)
+	err := version.Send(w, http.StatusOK, version.JSONType, b.json)
 	bodies.Put(b)
 	return err
 }
@@ -70,13 +84,13 @@ func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
 func (b *Body) Text(name, value string) {
 	b.Literal(name, "")
-	b.json = web.AppendText(b.json, value)
+	b.json = AppendText(b.json, value)
 }
 
 func (b *Body) Texts(name, first, second string) {
 	b.Literal(name, "[")
-	b.json = append(web.AppendText(b.json, first), ',')
-	b.json = append(web.AppendText(b.json, second), ']')
+	b.json = append(AppendText(b.json, first), ',')
+	b.json = append(AppendText(b.json, second), ']')
 }
 
 // Time adds a time of day in UTC, to the second.

@@ -1,0 +1,113 @@
+// Package static serves what does not change while the service runs: documents with a tag,
+// compressed for clients that accept that, and what pages need beside.
+package static
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/shared/version"
+)
+
+// PolicyHash is the source expression that allows exactly this inline script or style
+// sheet in a Content-Security-Policy.
+func PolicyHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+}
+
+// PrefersHTML reports whether Accept asks for HTML by name, and not more for JSON. A
+// star alone asks for neither: programs send it.
+func PrefersHTML(h http.Header) bool {
+	accepted := qualities(h.Values("Accept")...)
+	return accepted["text/html"] > 0 && accepted["text/html"] >= accepted["application/json"]
+}
+
+// qualities reads the q values of Accept headers, by lower-case name. An invalid value
+// counts as 0.
+func qualities(headers ...string) map[string]float64 {
+	wanted := make(map[string]float64)
+	for item := range strings.SplitSeq(strings.ToLower(strings.Join(headers, ",")), ",") {
+		name, params, _ := strings.Cut(item, ";")
+		name = strings.TrimSpace(name)
+		quality := 1.0
+		for param := range strings.SplitSeq(params, ";") {
+			if text, ok := strings.CutPrefix(strings.TrimSpace(param), "q="); ok {
+				quality, _ = strconv.ParseFloat(text, 64)
+			}
+		}
+		wanted[name] = max(wanted[name], quality)
+	}
+	return wanted
+}
+
+// Document serves a body that does not change while the service runs. Caches may
+// keep it for maxAge, and a client that has it already is answered 304. It is
+// compressed for clients that accept that.
+func Document(contentType string, body []byte, maxAge time.Duration) version.Handler {
+	cacheControl := "public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))
+	plain, zipped := newVariant(body), newVariant(compress(body))
+	return func(w http.ResponseWriter, r *version.Request) error {
+		h := w.Header()
+		v := &plain
+		h.Add("Vary", "Accept-Encoding")
+		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
+			h.Set("Content-Encoding", "gzip")
+			v = &zipped
+		}
+		h.Set("Cache-Control", cacheControl)
+		h.Set("ETag", v.etag)
+		known := strings.Join(r.Header["If-None-Match"], ",")
+		if known == "*" || strings.Contains(known, v.etag) { // its quotes end a tag
+			w.WriteHeader(http.StatusNotModified)
+			return nil
+		}
+		return version.Send(w, http.StatusOK, contentType, v.body)
+	}
+}
+
+// JSON is Document for a value, which is encoded once, here.
+func JSON(value any, maxAge time.Duration) version.Handler {
+	body, err := version.Encode(value)
+	if err != nil {
+		panic(fmt.Sprintf("a document cannot be encoded: %v", err)) // a programming error
+	}
+	return Document(version.JSONType, body, maxAge)
+}
+
+// variant is a document in one encoding. The encodings have different tags, so
+// that a cache does not take one for the other.
+type variant struct {
+	body []byte
+	etag string
+}
+
+func newVariant(body []byte) variant {
+	sum := sha256.Sum256(body)
+	return variant{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+}
+
+func compress(body []byte) []byte {
+	var zipped bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
+	_, _ = z.Write(body)                                       // a buffer takes everything
+	_ = z.Close()
+	return zipped.Bytes()
+}
+
+// acceptsGzip reports whether an Accept-Encoding header accepts gzip, by name or else
+// by *.
+func acceptsGzip(header string) bool {
+	accepted := qualities(header)
+	if quality, named := accepted["gzip"]; named {
+		return quality > 0
+	}
+	return accepted["*"] > 0
+}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -38,6 +37,7 @@ type state struct {
 	start    time.Time
 	event    event.Event
 	response recorder
+	id       [1]string       // the value of X-Request-ID
 	request  version.Request // as handlers see it
 	module   *version.Module // that the request is for; nil for none
 
@@ -92,13 +92,14 @@ func (g *gateway) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s := &state{start: time.Now()}
 		if !tooLong(r) { // it is refused later
-			s.request.Query, s.request.QueryErr = url.ParseQuery(r.URL.RawQuery)
+			s.request.Query, s.request.QueryErr = version.ParseQuery(r.URL.RawQuery)
 		}
 		s.event.RequestID = newRequestID()
 		// A cached rehearsal would reach other clients.
 		s.response = recorder{ResponseWriter: w, noStore: lifecycle.Rehearsing(r)}
 		h := w.Header()
-		h["X-Request-Id"] = []string{s.event.RequestID}
+		s.id[0] = s.event.RequestID
+		h["X-Request-Id"] = s.id[:]
 		h["Cache-Control"] = noStore
 		h["Vary"] = varies
 		r = r.WithContext(context.WithValue(r.Context(), stateKey{}, s))

@@ -242,8 +242,10 @@ func (p Proxies) trust(hop netip.Addr) bool {
 // parseHop reads an address with or without a port. Peers have a port, and some
 // load balancers write one. It is the zero Addr if the text is none.
 func parseHop(s string) netip.Addr {
-	if ap, err := netip.ParseAddrPort(s); err == nil {
-		return ap.Addr().Unmap().WithZone("")
+	if strings.Contains(s, ":") {
+		if ap, err := netip.ParseAddrPort(s); err == nil {
+			return ap.Addr().Unmap().WithZone("")
+		}
 	}
 	ip, _ := netip.ParseAddr(strings.Trim(s, "[]"))
 	return ip.Unmap().WithZone("")

@@ -108,10 +108,26 @@ func (b *Body) Percentage(name string, rate fee.BPS) {
 }
 
 // Amount adds an amount as a decimal string.
-func (b *Body) Amount(name string, amount *uint256.Int) { b.Text(name, amount.Dec()) }
+func (b *Body) Amount(name string, amount *uint256.Int) {
+	if !amount.IsUint64() {
+		b.Text(name, amount.Dec())
+		return
+	}
+	b.Literal(name, `"`)
+	b.json = strconv.AppendUint(b.json, amount.Uint64(), 10)
+	b.json = append(b.json, '"')
+}
 
 // Quantity adds a number in minimal hexadecimal, as JSON-RPC has it.
-func (b *Body) Quantity(name string, n *uint256.Int) { b.Text(name, n.Hex()) }
+func (b *Body) Quantity(name string, n *uint256.Int) {
+	if !n.IsUint64() {
+		b.Text(name, n.Hex())
+		return
+	}
+	b.Literal(name, `"0x`)
+	b.json = strconv.AppendUint(b.json, n.Uint64(), 16)
+	b.json = append(b.json, '"')
+}
 
 // Address adds an address as its EIP-55 text.
 func (b *Body) Address(name string, address chain.Address) { b.Text(name, address.String()) }

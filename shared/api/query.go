@@ -17,8 +17,7 @@ import (
 
 // Query is the parameters of one request, as far as its reader knows them.
 type Query struct {
-	raw    string
-	values url.Values
+	params []version.Param
 	err    error    // why the query string cannot be read
 	known  []string // the parameters that can be read; nil for all
 }
@@ -32,7 +31,7 @@ func QueryOf(r *version.Request, known []string) Query {
 			"The query string is invalid: separate parameters with & and percent-encode special characters")
 		return Query{err: err.Because(r.QueryErr), known: known}
 	}
-	return Query{raw: r.URL.RawQuery, values: r.Query, known: known}
+	return Query{params: r.Query, known: known}
 }
 
 // find gives the text of a parameter, empty if it was left out or has no value.
@@ -43,15 +42,18 @@ func (q Query) find(name string) (text string, err error) {
 	if !q.knows(name) {
 		return "", nil
 	}
-	switch given := q.values[name]; len(given) {
-	case 0:
-		return "", nil
-	case 1:
-		return given[0], nil
-	default:
-		return "", fault.New(fault.InvalidParameter,
-			"The parameter %s is given %d times; send it once", name, len(given)).On(name)
+	given := 0
+	for _, p := range q.params {
+		if p.Name == name {
+			text = p.Value
+			given++
+		}
 	}
+	if given > 1 {
+		return "", fault.New(fault.InvalidParameter,
+			"The parameter %s is given %d times; send it once", name, given).On(name)
+	}
+	return text, nil
 }
 
 func (q Query) knows(name string) bool { return q.known == nil || slices.Contains(q.known, name) }
@@ -207,7 +209,7 @@ func (q Query) Warn(h http.Header) {
 	if names := q.unknown(); names != nil {
 		ignored = append(ignored, "Unknown parameters were ignored: "+strings.Join(names, ", "))
 	}
-	if q.knows(integratorParam) && slices.Contains(q.values[integratorParam], "") {
+	if q.knows(integratorParam) && slices.Contains(q.params, version.Param{Name: integratorParam}) {
 		ignored = append(ignored, "Empty parameters were ignored: "+integratorParam)
 	}
 	if ignored != nil {
@@ -226,17 +228,15 @@ func (q Query) unknown() (names []string) {
 		}
 	}
 	for _, name := range namedFirst {
-		if q.values.Has(name) {
+		if slices.ContainsFunc(q.params, func(p version.Param) bool { return p.Name == name }) {
 			add(name)
 		}
 	}
-	for pair := range strings.SplitSeq(q.raw, "&") {
+	for _, p := range q.params {
 		if len(names) == maxNames {
 			break
 		}
-		text, _, _ := strings.Cut(pair, "=")
-		name, _ := url.QueryUnescape(text) // it has been parsed
-		add(name)
+		add(p.Name)
 	}
 	return names
 }

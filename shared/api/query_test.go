@@ -17,7 +17,7 @@ import (
 // queryOf is the query of a request for a reader that knows these parameters.
 func queryOf(raw string, known []string) Query {
 	r := &version.Request{Request: &http.Request{URL: &url.URL{RawQuery: raw}}}
-	r.Query, r.QueryErr = url.ParseQuery(raw)
+	r.Query, r.QueryErr = version.ParseQuery(raw)
 	return QueryOf(r, known)
 }
 

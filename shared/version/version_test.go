@@ -1,8 +1,11 @@
 package version_test
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"slices"
 	"strings"
 	"testing"
 
@@ -47,4 +50,30 @@ func TestLengthIsStated(t *testing.T) {
 		}
 		server.Close()
 	}
+}
+
+// FuzzParseQuery: a query string is read as url.ParseQuery reads it, or refused by both.
+func FuzzParseQuery(f *testing.F) {
+	for _, raw := range []string{
+		"", "a=1&b=2", "a=1&a=&b", "=x&&a", "a=%31+2&%61=3", "a=%zz", "%=1", "a=1;b=2", "a==b=c", "a=1&b=%", "&;",
+	} {
+		f.Add(raw)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		want, wantErr := url.ParseQuery(raw)
+		params, err := version.ParseQuery(raw)
+		if (err == nil) != (wantErr == nil) {
+			t.Fatalf("%q: got error %v, want %v", raw, err, wantErr)
+		}
+		if err != nil {
+			return
+		}
+		got := url.Values{}
+		for _, p := range params {
+			got.Add(p.Name, p.Value)
+		}
+		if !maps.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("%q: got %v, want %v", raw, got, want)
+		}
+	})
 }

@@ -42,7 +42,7 @@ type state struct {
 	module   *version.Module // that the request is for; nil for none
 
 	unknownKey    bool         // the request has an API key that is not known
-	wrongRevision *fault.Error // why its API-Revision cannot be obeyed
+	wrongRevision *fault.Error // what is wrong with its API-Revision
 }
 
 type stateKey struct{}

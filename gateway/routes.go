@@ -77,8 +77,8 @@ func (g *gateway) limitAll(next http.Handler) http.Handler {
 	})
 }
 
-// checkRequest refuses what no route should read: a URL that is too long, and a revision
-// that there is not.
+// checkRequest refuses what no route should read: a URL that is too long, or a revision that
+// does not exist.
 func (g *gateway) checkRequest(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch s := stateOf(r); {

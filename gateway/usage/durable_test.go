@@ -357,3 +357,38 @@ func TestNoAddressIsStored(t *testing.T) {
 		}
 	})
 }
+
+// A write that panics keeps its counts, and the next one writes them.
+func TestWriteThatPanics(t *testing.T) {
+	var broken atomic.Bool
+	due := make(chan time.Time)
+	r := recorded.Begin(t, store.Config{}, clock.At(noon), with(func(o *usage.Options) {
+		now := o.Now
+		o.Now = func() time.Time {
+			if broken.Load() {
+				panic("a bug in the clock")
+			}
+			return now()
+		}
+		o.After = func(time.Duration) <-chan time.Time { return due }
+	}))
+	write := func() {
+		t.Helper()
+		select {
+		case due <- noon:
+		case <-time.After(time.Minute):
+			t.Fatal("it does not wait for the next write")
+		}
+	}
+	r.Call(a, 3)
+	broken.Store(true)
+	write()
+	write() // the one before is done
+	if r.Log.Count("a bug in the clock") == 0 {
+		t.Error("nothing panicked")
+	}
+	broken.Store(false)
+	write()
+	write()
+	expect(t, "served", served(t, r), "a.example 3")
+}

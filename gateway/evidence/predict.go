@@ -72,7 +72,7 @@ const (
 // were served or refused by a brownout. A client's place in the order of a share is
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
-	s := Simulation{At: r.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
+	s := Simulation{At: r.options.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
 	s.Verdicts = map[string]*lifecycle.Verdict{}
 	err := r.inTurn(ctx, func(db *store.Session, at time.Time) error {
 		first := store.FirstDay(at, simulatedWeeks*7)
@@ -86,7 +86,7 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 			return err
 		}
 		gates := lifecycle.ReadGates(plan, r, at)
-		for _, version := range r.Versions {
+		for _, version := range r.options.Versions {
 			schedule := plan.Versions[version]
 			if schedule == nil {
 				continue

@@ -179,6 +179,7 @@ func newRig(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) 
 		c(&o)
 	}
 	r.usage = o.Usage.(*usage)
+	o.Follow = r.usage.Follow
 	var err error
 	if r.Keeper, err = lifecycle.New(o); err != nil {
 		t.Fatal(err)

@@ -260,7 +260,7 @@ func TestLaterRelease(t *testing.T) {
 			expect(t, "error", fmt.Sprint(err), "USAGE_DB: "+store.ErrUnknownSchema.Error())
 		}
 		expect(t, "served", served(t, r), "a.example 1")
-		if _, err := r.Recorder.Evidence("v1", lifecycle.Gate{Days: 1}, noon); err == nil {
+		if _, err := r.Read.Evidence("v1", lifecycle.Gate{Days: 1}, noon); err == nil {
 			t.Error("a gate has read tables that this release does not know")
 		}
 		r.Exec(t, "update quotegate_meta set value = '1' where name = 'schema'")

@@ -39,7 +39,7 @@ type Version struct {
 	Unnamed  uint64       `json:"unnamed"` // calls of 90 days that are evidence and have no client
 	Days     []VersionDay `json:"days"`    // the last 90, in order, today last
 	Groups   Groups       `json:"groups"`
-	Findings *Findings    `json:"findings,omitempty"` // of an old version
+	Findings *findings    `json:"findings,omitempty"` // of an old version
 }
 
 // Traffic is how much a version was used lately.

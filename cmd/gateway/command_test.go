@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 )
 
 // TestCommands: what is printed where, and the exit codes.
@@ -201,6 +202,7 @@ func TestReport(t *testing.T) {
 		return body
 	}
 	wantContains(t, page("/"), "<h1>Versions</h1>", "1 client of old versions", version+" cannot be retired yet")
+	wantContains(t, page("/admin/usage"), `"plan": "`+lifecycle.Hash([]byte(readText(t, plan)))+`"`)
 	health := page("/health")
 	wantContains(t, health, "Integrator registries", "<th scope=\"row\">PulseChain</th><td>unconfigured</td>",
 		"built-in", "SQLite file", "<th scope=\"row\">ADMIN_TOKEN</th><td>[hidden]</td><td>environment</td>")

@@ -42,15 +42,17 @@ func servedVersions() []string {
 }
 
 // openUsage opens the counts of a service for reading, with what CLIENTS_FILE says about
-// the clients. Its DB is the caller's to close.
-func openUsage(ctx context.Context, cfg *config, versions []string, now time.Time) (*evidence.Reader, error) {
+// the clients.
+func openUsage(
+	ctx context.Context, cfg *config, versions []string, now time.Time,
+) (reader *evidence.Reader, closeDB func(), err error) {
 	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
-		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
+		return nil, nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
 	db, err := store.OpenForReading(ctx, cfg.Usage)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	options := evidence.Options{
 		Versions: versions,
@@ -58,7 +60,8 @@ func openUsage(ctx context.Context, cfg *config, versions []string, now time.Tim
 		Now:      func() time.Time { return now },
 		Known:    clients.FindRecorded,
 	}
-	return evidence.New(db, options, evidence.Writer{}), nil
+	closeDB = func() { _ = db.Close() } // nothing is written
+	return evidence.New(db, options, evidence.Writer{}), closeDB, nil
 }
 
 func writeJSON(out io.Writer, value any) error {
@@ -125,11 +128,11 @@ func simulatePlan(ctx context.Context, in invocation, cfg *config) error {
 	if err != nil {
 		return err
 	}
-	reader, err := openUsage(ctx, cfg, servedVersions(), time.Now())
+	reader, closeDB, err := openUsage(ctx, cfg, servedVersions(), time.Now())
 	if err != nil {
 		return err
 	}
-	defer reader.DB.Close()
+	defer closeDB()
 	simulation, err := reader.Simulate(ctx, plan)
 	if err != nil {
 		return fmt.Errorf("USAGE_DB: %w", err)
@@ -195,12 +198,12 @@ func (c *checked) readGates(ctx context.Context, cfg *config, versions []string,
 	if cfg.Usage.DB == "" {
 		return
 	}
-	reader, err := openUsage(ctx, cfg, versions, now)
+	reader, closeDB, err := openUsage(ctx, cfg, versions, now)
 	if err != nil {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("the gates are not compared with the counts: %v", err))
 		return
 	}
-	defer reader.DB.Close()
+	defer closeDB()
 	snapshot, err := lifecycle.Inspect(c.File, versions, reader, now)
 	if err != nil {
 		c.Warnings = append(c.Warnings, err.Error())
@@ -225,11 +228,11 @@ func writeReport(ctx context.Context, in invocation, cfg *config) error {
 		return usageError(in.usage)
 	}
 	facts := admin.Facts{Now: time.Now(), Current: gateway.Current}
-	reader, err := openUsage(ctx, cfg, servedVersions(), facts.Now)
+	reader, closeDB, err := openUsage(ctx, cfg, servedVersions(), facts.Now)
 	if err != nil {
 		return err
 	}
-	defer reader.DB.Close()
+	defer closeDB()
 	facts.Plan, err = lifecycle.Inspect(cfg.Gateway.LifecycleFile, servedVersions(), reader, facts.Now)
 	if err != nil {
 		return err

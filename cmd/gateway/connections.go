@@ -49,9 +49,13 @@ func (c *connections) watch(ctx context.Context, server *http.Server) {
 		}
 		safego.Do(c.log, "counting connections", func() { c.count(conn, state) }) // net/http does not recover here
 	}
+	c.watchIdle(ctx, 250*time.Millisecond, server.SetKeepAlivesEnabled)
+}
+
+func (c *connections) watchIdle(ctx context.Context, pause time.Duration, keepAlive func(bool)) {
 	const what = "watching the connections"
 	safego.Go(c.log, what, func() {
-		safego.Every(ctx, 250*time.Millisecond, c.log, what, func() { c.relieve(server.SetKeepAlivesEnabled) })
+		safego.Every(ctx, pause, c.log, what, func() { c.relieve(keepAlive) })
 	})
 }
 

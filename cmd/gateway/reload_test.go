@@ -3,14 +3,10 @@ package main
 import (
 	"context"
 	"io"
-	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
-	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -181,118 +176,5 @@ func TestHangupReloadsFiles(t *testing.T) {
 	}
 	if strings.Contains(log.String(), node.Secret) {
 		t.Error("the log has the URL of an endpoint")
-	}
-}
-
-// sabotage has each piece of work panic once: the first time, or the second where the
-// first is the start of a loop.
-type sabotage struct {
-	mu      sync.Mutex
-	started bool
-	left    map[string]int // how many times until it panics
-}
-
-func (s *sabotage) panic(what string) {
-	s.mu.Lock()
-	times, sabotaged := s.left[what]
-	now := sabotaged && (s.started || slices.Contains(atStart, what))
-	if now {
-		s.left[what]--
-		if times == 1 {
-			delete(s.left, what)
-		}
-	}
-	s.mu.Unlock()
-	if now && times == 1 {
-		panic("sabotage of " + what)
-	}
-}
-
-// remaining are those that have not panicked yet.
-func (s *sabotage) remaining() map[string]int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.left)
-}
-
-// atStart is what panics while the service starts. The rest would keep it from starting.
-var atStart = []string{"looking an issuer fee up", "testing a chain", "testing an endpoint"}
-
-// Every piece of background work panics once in a service that does all that starts one.
-// It answers afterwards, and does again what had panicked.
-func TestEveryGoroutineSurvives(t *testing.T) {
-	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		fees := `[{"finalityThreshold":1000,"minimumFee":13},{"finalityThreshold":2000,"minimumFee":0}]`
-		_, _ = io.WriteString(w, fees)
-	}))
-	defer issuer.Close()
-	front := node.NewFront(t, http.HandlerFunc(node.Status(500)))
-	version, quotes := oldest(t)
-	const gate = `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`
-	files := map[string]string{
-		"LIFECYCLE_FILE":  planOf(version, "2026-02-01T00:00:00Z", gate),
-		"CLIENTS_FILE":    `{"clients": [{"name": "Acme", "match": ["agent:go-http-client"]}]}`,
-		"DEPLOYMENT_FILE": string(chain.ReferenceFile()),
-	}
-	env := environment{
-		"USAGE_DB": filepath.Join(t.TempDir(), "usage.db"), "RATE_LIMIT": "0", "ISSUER_FEE_URL": issuer.URL,
-		"RPC_URLS_369": front.URL, "RPC_URLS_1": front.URL,
-	}
-	for name, text := range files {
-		env[name] = tempFile(t, text)
-	}
-	s := &sabotage{left: map[string]int{"looking an issuer fee up": 2}}
-	for _, what := range []string{ // all but the loops around them, in which nothing else happens
-		"testing a chain", "testing an endpoint", "counting connections", "watching the connections", "reloading",
-		"closing what a reload replaced", "the report of a request",
-		"polling the plan", "reading a gate", "collecting metrics", "writing the counts",
-		"looking an integrator up", "looking a swap up",
-	} {
-		s.left[what] = 1
-	}
-	all := uint64(len(s.left))
-	restore := safego.InjectPanics(s.panic)
-	defer restore()
-	before := safego.Panics()
-	base, admin, _ := start(t, env)
-	s.mu.Lock()
-	s.started = true
-	s.mu.Unlock()
-
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	deadline := time.Now().Add(4 * time.Minute)
-	for round := 0; len(s.remaining()) > 0; round++ {
-		if time.Now().After(deadline) {
-			t.Fatalf("not reached: %v", s.remaining())
-		}
-		for _, url := range []string{
-			base + quotePath, base + quotes + quoteQuery,
-			base + quotePath + "&integratorId=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed",
-			base + "/v3/swap/status?srcChain=1&txHash=0x" + strings.Repeat("ab", 32),
-			admin + "/metrics", admin + "/", admin + "/clients",
-		} {
-			if answer, err := client.Get(url); err == nil { // whatever comes of it
-				answer.Body.Close()
-			}
-		}
-		number := strconv.Itoa(round) // changed each time, so that it is read
-		for name, text := range files {
-			changes := strings.NewReplacer("migrate", "migrate-"+number, `"Acme`, `"Acme `+number,
-				`"name": "reference`, `"name": "reference-`+number)
-			writeFile(t, env[name], changes.Replace(text))
-		}
-		runtime.GC()
-		if s.remaining()["closing what a reload replaced"] > 0 {
-			hangUp(t)
-		}
-		time.Sleep(200 * time.Millisecond)
-	}
-	if caught := safego.Panics() - before; caught < all {
-		t.Errorf("%d panics were counted, want one for each of %d", caught, all)
-	}
-	_, body := get(t, base+quotePath)
-	wantContains(t, body, `"destAmount":"99700000"`)
-	if status, body := get(t, base+quotes+quoteQuery); status != http.StatusOK && status != http.StatusGone {
-		t.Errorf("an old version afterwards: got %d %s", status, body)
 	}
 }

@@ -84,7 +84,8 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		return nil, err
 	}
 	s.lifecycle, err = lifecycle.New(lifecycle.Options{
-		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: s.recorder, Log: s.log,
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: s.recorder.Reader(), Follow: s.recorder.Follow,
+		Log: s.log,
 		Known: func(name string) bool {
 			_, known := s.clients.Find(name)
 			return known
@@ -111,7 +112,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Metrics:  figures.Handler(),
 		Versions: versions,
 		Current:  gateway.Current,
-		Usage:    s.recorder,
+		Usage:    s.recorder.Reader(),
 		Plan:     s.lifecycle.Snapshot,
 		Moves:    gateway.Moves(first.modules),
 		Health:   s.health(cfg, sources, time.Now()),
@@ -156,7 +157,7 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 		Lifecycle:  s.lifecycle.Snapshot,
 		Usage:      s.recorder.Stats,
 		UsageNotes: s.recorder.Notes,
-		UsageLimit: s.recorder.DB.Most,
+		UsageLimit: s.recorder.MaxBytes(),
 		ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped,
 

@@ -27,6 +27,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/go-chi/chi/v5"
+
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
@@ -64,8 +66,7 @@ type Reporter interface {
 }
 
 type handler struct {
-	Options
-	mux          *http.ServeMux
+	options      Options
 	descriptions map[string]string // what is at each path
 	token        [sha256.Size]byte
 	wrongTokens  *limit.Door
@@ -81,61 +82,78 @@ const livez, readyz = "/livez", "/readyz"
 
 func Handler(o Options) http.Handler {
 	h := &handler{
-		Options: o, mux: http.NewServeMux(), descriptions: map[string]string{},
+		options: o, descriptions: map[string]string{},
 		token: sha256.Sum256([]byte(o.Token)), wrongTokens: limit.NewDoor(wrongPerMinute, wrongSources),
 		refusals: limit.NewLogSampler(),
 	}
-	h.get("/", "this list; for browsers, a page", h.root)
-	h.get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
-	h.get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
-	h.get("/what-if", "page: another sunset, another gate or one more window", h.whatIf)
-	h.get("/health", "page: this process and the instances", h.health)
-	h.get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
-	h.get(readyz, "whether it should get requests", h.ready)
-	h.get("/metrics", "metrics for Prometheus", o.Metrics.ServeHTTP)
-	h.get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, told, "+
-		"software, client, search, kind, known, window, gate, sort, page, per", h.queried(h.usageJSON))
-	h.get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
-	h.get("/admin/lifecycle", "the retirement plan, and where it has led", show(func() any { return o.Plan() }))
-	h.get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
-	h.mux.HandleFunc("PUT /admin/log-level", h.setLevel)
-	h.addProfiles()
-	return h
+	return h.routes()
 }
 
-// get adds a handler for GET and HEAD. Only the exact path matches.
-func (h *handler) get(path, description string, f http.HandlerFunc) {
-	h.descriptions[path] = description
-	if strings.HasSuffix(path, "/") {
-		path += "{$}"
+// routes says what is at which path. Every request passes the middleware, also one to a
+// path where nothing is.
+func (h *handler) routes() chi.Router {
+	r := chi.NewRouter()
+	r.Use(h.recover, setHeaders, h.authorize)
+	r.NotFound(h.notFound)
+	get := func(path, description string, f http.HandlerFunc) {
+		h.descriptions[path] = description
+		r.Get(path, f)
+		r.Head(path, f)
 	}
-	h.mux.HandleFunc("GET "+path, f)
+	get("/", "this list; for browsers, a page", h.root)
+	get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
+	get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
+	get("/what-if", "page: another sunset, another gate or one more window", h.whatIf)
+	get("/health", "page: this process and the instances", h.health)
+	get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
+	get(readyz, "whether it should get requests", h.ready)
+	get("/metrics", "metrics for Prometheus", h.options.Metrics.ServeHTTP)
+	get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, told, "+
+		"software, client, search, kind, known, window, gate, sort, page, per", h.queried(h.usageJSON))
+	get("/admin/usage.csv", "the same clients as a table, all on one page", h.queried(h.usageCSV))
+	get("/admin/lifecycle", "the retirement plan, and where it has led", show(func() any { return h.options.Plan() }))
+	get("/admin/log-level", "the log level; PUT debug, info, warn or error to change it", h.level)
+	r.Put("/admin/log-level", h.setLevel)
+	for path, p := range profiles() {
+		get(path, p.description, p.handler)
+	}
+	return r
 }
 
-func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	defer h.recover(w, r)
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	path := r.URL.Path
-	if status, why := h.refusal(r); status != 0 && path != livez && path != readyz {
+func (h *handler) notFound(w http.ResponseWriter, r *http.Request) {
+	const nothing = "Not found. / lists all paths."
+	if static.PrefersHTML(r.Header) {
+		h.problem(w, r, http.StatusNotFound, "Not found", nothing)
+	} else {
+		fail(w, http.StatusNotFound, nothing)
+	}
+}
+
+func setHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// authorize answers what is refused. Probes are not. They are known by the path as it is
+// sent, which is what chi goes by.
+func (h *handler) authorize(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		path := r.URL.EscapedPath()
+		status, why := h.refusal(r)
+		if status == 0 || path == livez || path == readyz {
+			next.ServeHTTP(w, r)
+			return
+		}
 		h.warn(why, r)
 		if status == http.StatusUnauthorized {
 			h.challenge(w, r, why)
 		} else {
 			fail(w, status, why)
 		}
-		return
-	}
-	if h.descriptions[path] == "" { // the mux would redirect some paths to a similar one
-		const nothing = "Not found. / lists all paths."
-		if static.PrefersHTML(r.Header) {
-			h.problem(w, r, http.StatusNotFound, "Not found", nothing)
-		} else {
-			fail(w, http.StatusNotFound, nothing)
-		}
-		return
-	}
-	h.mux.ServeHTTP(w, r)
+	})
 }
 
 // warn logs a refusal, unless there were too many just now.
@@ -147,7 +165,7 @@ func (h *handler) warn(why string, r *http.Request) {
 	if n := h.refusals.LeftOut(); n > 0 {
 		attributes = append(attributes, "unlogged", n)
 	}
-	h.Log.Warn("admin: request refused", attributes...)
+	h.options.Log.Warn("admin: request refused", attributes...)
 }
 
 // challenge asks for the token, some times a minute. The right token always passes.
@@ -168,13 +186,18 @@ func (h *handler) challenge(w http.ResponseWriter, r *http.Request, why string) 
 }
 
 // recover turns a panic into an answer and a logged stack.
-func (h *handler) recover(w http.ResponseWriter, r *http.Request) {
-	if p := recover(); p == http.ErrAbortHandler {
-		panic(p)
-	} else if p != nil {
-		h.Log.Error("admin: panic", "path", r.URL.Path, "cause", safego.PanicError(p))
-		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
-	}
+func (h *handler) recover(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p == http.ErrAbortHandler {
+				panic(p)
+			} else if p != nil {
+				h.options.Log.Error("admin: panic", "path", r.URL.Path, "cause", safego.PanicError(p))
+				fail(w, http.StatusInternalServerError, "Internal error. See the log.")
+			}
+		}()
+		next.ServeHTTP(w, r)
+	})
 }
 
 // refusal is why a request is not answered. The status is 0 if it is answered. Without a
@@ -189,9 +212,9 @@ func (h *handler) refusal(r *http.Request) (status int, why string) {
 	switch {
 	case foreign(r):
 		return http.StatusForbidden, "Requests from web pages of other sites are refused. Open / or use curl."
-	case h.Token == "" && !loopback(strings.Trim(host, "[]")):
+	case h.options.Token == "" && !loopback(strings.Trim(host, "[]")):
 		return http.StatusForbidden, "Without a token, only localhost, 127.0.0.1 and [::1] are allowed as Host."
-	case h.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
+	case h.options.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
 		return http.StatusUnauthorized, "Wrong or missing token. Send the configured ADMIN_TOKEN as " +
 			"Authorization: Bearer …, or log in with any name and the token as password."
 	}

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -76,7 +77,12 @@ func serve(t *testing.T, token string) *rig {
 		func() lifecycle.Snapshot { return lifecycle.Snapshot{Plan: plan} },
 	)
 	o.Token = token
-	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "up 1\n") })
+	o.Metrics = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.RawQuery == "panic" {
+			panic("a bug")
+		}
+		_, _ = io.WriteString(w, "up 1\n")
+	})
 	o.Ready = func() error {
 		if r.draining.Load() {
 			return errors.New("draining")
@@ -164,6 +170,13 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("%s %s: got %d %.200s, want %d with %s", test.method, test.path, status, body, test.status, test.want)
 		}
 	}
+	for path, want := range map[string]string{"/metrics": "GET HEAD", "/admin/log-level": "GET HEAD PUT"} {
+		_, _, header := r.ask(t, "DELETE", path, "")
+		allowed := slices.Sorted(slices.Values(header.Values("Allow")))
+		if got := strings.Join(allowed, " "); got != want {
+			t.Errorf("%s allows %q, want %q", path, got, want)
+		}
+	}
 	_, list, _ := r.ask(t, "GET", "/", "")
 	for _, path := range []string{"/readyz", "/metrics", "/admin/usage", "/admin/log-level", "/debug/pprof/heap"} {
 		if !strings.Contains(list, `"`+path+`": "`) {
@@ -191,7 +204,7 @@ func TestToken(t *testing.T) {
 			t.Errorf("%q: got %d %s, want 200", good, status, body)
 		}
 	}
-	paths := []string{"/", "/clients", "/metrics", "/admin/usage", "/debug/pprof/heap", "/nothing"}
+	paths := []string{"/", "/clients", "/metrics", "/admin/usage", "/debug/pprof/heap", "/nothing", "/%6Civez", "//livez"}
 	for _, wrong := range []string{
 		"", "Bearer ", "Bearer a-token-of-some-lengtH", "Bearer " + token + "x", "Bearer " + token[:10],
 		"Basic " + token, "Basic", token, basic(token, ""), basic("operator", token+"x"), basic("operator", ""),
@@ -305,9 +318,7 @@ func TestOtherSites(t *testing.T) {
 func TestPanicsAreAnsweredAndCounted(t *testing.T) {
 	r := serve(t, "")
 	before := safego.Panics()
-	h := r.Config.Handler.(*handler)
-	h.get("/admin/broken", "a bug", func(http.ResponseWriter, *http.Request) { panic("a bug") })
-	status, body, _ := r.ask(t, "GET", "/admin/broken", "")
+	status, body, _ := r.ask(t, "GET", "/metrics?panic", "")
 	if status != 500 || strings.Contains(body, "a bug") || safego.Panics() != before+1 {
 		t.Errorf("got %d %s, and %d panics", status, body, safego.Panics()-before)
 	}

@@ -35,9 +35,9 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 
 // query reads which clients a request asks for. A window is one of the plan in force.
 func (h *handler) query(r *http.Request) (evidence.Query, error) {
-	query, err := evidence.ParseQuery(r.URL.Query(), h.Versions)
+	query, err := evidence.ParseQuery(r.URL.Query(), h.options.Versions)
 	if err == nil && query.Window+query.Gate != "" {
-		err = query.Choose(h.Plan().Plan)
+		err = query.Choose(h.options.Plan().Plan)
 	}
 	return query, err
 }
@@ -55,7 +55,7 @@ func (h *handler) queried(answer func(context.Context, http.ResponseWriter, evid
 }
 
 func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query evidence.Query) error {
-	report, err := h.Usage.Report(ctx, query)
+	report, err := h.options.Usage.Report(ctx, query)
 	if err == nil {
 		reply(w, http.StatusOK, report)
 	}
@@ -65,9 +65,9 @@ func (h *handler) usageJSON(ctx context.Context, w http.ResponseWriter, query ev
 // usageCSV sends all clients, as they are read.
 func (h *handler) usageCSV(ctx context.Context, w http.ResponseWriter, query evidence.Query) error {
 	out := &attachment{ResponseWriter: w}
-	err := h.Usage.WriteCSV(ctx, query, out)
+	err := h.options.Usage.WriteCSV(ctx, query, out)
 	if err != nil && out.begun {
-		h.Log.Warn("admin: a table of clients ends early", "error", err)
+		h.options.Log.Warn("admin: a table of clients ends early", "error", err)
 		panic(http.ErrAbortHandler) // so that nobody takes it for the whole
 	}
 	return err

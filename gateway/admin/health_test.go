@@ -3,6 +3,9 @@ package admin
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/usage"
 )
 
 // The menu of every page sums up the health of the process. The overview tells of issues, too.
@@ -36,9 +39,9 @@ func TestHealthOnEveryPage(t *testing.T) {
 // An instance that was killed shows at the next look, on the overview and on the page
 // about health, even while a slow reading of the counts is reused.
 func TestDeadInstance(t *testing.T) {
-	l := begin(t, today, halfYear, "")
+	showAgain := func(o *usage.Options) { o.Slow = time.Nanosecond } // what was read
+	l := begin(t, today, halfYear, "", showAgain)
 	l.live(t, town()[:3])
-	l.recorder.Slow = 0 // what was read is shown again
 	get(t, l.URL+"/")
 	l.dead(t)
 	l.keeper.Poll()

@@ -31,6 +31,8 @@ import (
 type life struct {
 	*httptest.Server
 	recorder *usage.Recorder
+	read     *evidence.Reader
+	db       *store.Store
 	keeper   *lifecycle.Keeper
 	unix     atomic.Int64 // the time
 	tables   []Table
@@ -53,7 +55,7 @@ const halfYear = `{"versions": {
 	"v3legacy": {"deprecated": "2027-06-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v3"}}}`
 
 // begin starts a listener without calls. The plan may be empty.
-func begin(t testing.TB, now time.Time, plan, token string) *life {
+func begin(t testing.TB, now time.Time, plan, token string, change ...func(*usage.Options)) *life {
 	t.Helper()
 	l := &life{tables: []Table{
 		{Title: "Process", Head: []string{"What", "Now"}, Rows: []Row{{Cells: []any{"State", "ready"}}, {Cells: []any{"Log lines dropped", 3}, Wrong: true}}},
@@ -76,14 +78,22 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.recorder, err = usage.New(t.Context(), db, usage.Options{
-		Options: evidence.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known},
-		After:   func(time.Duration) <-chan time.Time { return nil },
-	})
+	l.db = db
+	options := usage.Options{
+		Options: evidence.Options{
+			Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known,
+			Slow: time.Hour, // no page shows what was read before
+		},
+		After: func(time.Duration) <-chan time.Time { return nil },
+	}
+	for _, c := range change {
+		c(&options)
+	}
+	l.recorder, err = usage.New(t.Context(), db, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.recorder.Slow = time.Hour // no page shows what was read before
+	l.read = l.recorder.Reader()
 	t.Cleanup(func() { l.recorder.Close(context.Background()) })
 	file := ""
 	if plan != "" {
@@ -92,16 +102,16 @@ func begin(t testing.TB, now time.Time, plan, token string) *life {
 			t.Fatal(err)
 		}
 	}
-	l.keeper, err = lifecycle.New(lifecycle.Options{File: file, Versions: served, Usage: l.recorder, Now: clock, Log: quiet})
+	l.keeper, err = lifecycle.New(lifecycle.Options{File: file, Versions: served, Usage: l.read, Follow: l.recorder.Follow, Now: clock, Log: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.setTime(now)                                                              // the plan was in force long before
-	if _, err := l.recorder.Report(t.Context(), evidence.Query{}); err != nil { // writes, so that the clock is believed
+	l.setTime(now)                                                          // the plan was in force long before
+	if _, err := l.read.Report(t.Context(), evidence.Query{}); err != nil { // writes, so that the clock is believed
 		t.Fatal(err)
 	}
 	l.Server = httptest.NewServer(Handler(Options{
-		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: l.recorder, Plan: l.plan, Log: quiet,
+		Token: token, Versions: served, Current: "v3", Metrics: http.NotFoundHandler(), Usage: l.read, Plan: l.plan, Log: quiet,
 		Health: func() []Table { return l.tables },
 	}))
 	t.Cleanup(l.Server.Close)
@@ -114,7 +124,7 @@ func (l *life) setTime(t time.Time) { l.unix.Store(t.Unix()) }
 // dead adds an instance that was killed five minutes ago.
 func (l *life) dead(t testing.TB) {
 	t.Helper()
-	err := l.recorder.DB.Transact(t.Context(), func(s *store.Session) {
+	err := l.db.Transact(t.Context(), func(s *store.Session) {
 		s.Exec(`insert into quotegate_instances (instance, host, plan, batch, started, written, stopped)
 			values ('dead', 'gateway-2', $1, 1, $2, $3, 0)`,
 			l.plan().Hash, l.unix.Load()-3600, l.unix.Load()-300)
@@ -173,7 +183,7 @@ func (l *life) live(t testing.TB, clients []client) {
 		}
 		if d%15 == 14 {
 			l.setTime(slices.MinFunc([]time.Time{midnight.Add(day), end}, time.Time.Compare))
-			if _, err := l.recorder.Report(t.Context(), evidence.Query{}); err != nil {
+			if _, err := l.read.Report(t.Context(), evidence.Query{}); err != nil {
 				t.Fatal(err)
 			}
 		}

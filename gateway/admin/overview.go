@@ -32,7 +32,7 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	facts := h.counted(r, overviewTitle, evidence.Query{Old: "yes", Per: overviewHeat})
-	facts.Look(func(q evidence.Query) (evidence.Report, error) { return h.Usage.Report(r.Context(), q) })
+	facts.Look(func(q evidence.Query) (evidence.Report, error) { return h.options.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable

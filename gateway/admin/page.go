@@ -92,7 +92,8 @@ var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
 // facts are those of a page without counts.
 func (h *handler) facts(r *http.Request, title string) *Facts {
 	return &Facts{
-		Title: title, Here: r.URL.Path, Plan: h.Plan(), Current: h.Current, Moves: h.Moves, Tables: h.Health(),
+		Title: title, Here: r.URL.Path,
+		Plan: h.options.Plan(), Current: h.options.Current, Moves: h.options.Moves, Tables: h.options.Health(),
 		Now: time.Now(),
 	}
 }
@@ -101,7 +102,7 @@ func (h *handler) facts(r *http.Request, title string) *Facts {
 func (h *handler) counted(r *http.Request, title string, q evidence.Query) *Facts {
 	facts := h.facts(r, title)
 	facts.Query = q
-	report, err := h.Usage.Report(r.Context(), q)
+	report, err := h.options.Usage.Report(r.Context(), q)
 	if err != nil {
 		facts.Missing = err.Error()
 		return facts
@@ -125,7 +126,7 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, status int, ti
 func (h *handler) send(w http.ResponseWriter, status int, name string, data any) {
 	body, err := render(name, data)
 	if err != nil {
-		h.Log.Error("admin: a page cannot be rendered", "error", err)
+		h.options.Log.Error("admin: a page cannot be rendered", "error", err)
 		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
 		return
 	}

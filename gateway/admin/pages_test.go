@@ -296,7 +296,7 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 		}
 	}
 	facts := Facts{Plan: l.plan(), Current: "v3", Now: today}
-	read := func(q evidence.Query) (evidence.Report, error) { return l.recorder.Report(t.Context(), q) }
+	read := func(q evidence.Query) (evidence.Report, error) { return l.read.Report(t.Context(), q) }
 	facts.Report = must(read(evidence.Query{Old: "yes", Per: FileClients}))
 	facts.Look(read)
 	wants(t, "the file", string(must(File(facts))), "refuses "+figure+" clients")

@@ -16,7 +16,7 @@ type status struct {
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
-	if err := h.Ready(); err != nil {
+	if err := h.options.Ready(); err != nil {
 		reply(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
 		return
 	}
@@ -24,7 +24,7 @@ func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 }
 
 func (h *handler) level(w http.ResponseWriter, _ *http.Request) {
-	reply(w, http.StatusOK, map[string]string{"level": strings.ToLower(h.Level.Level().String())})
+	reply(w, http.StatusOK, map[string]string{"level": strings.ToLower(h.options.Level.Level().String())})
 }
 
 // maxLevel bounds the size of the body. A level is much shorter.
@@ -40,24 +40,31 @@ func (h *handler) setLevel(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "Send debug, info, warn or error")
 		return
 	}
-	if was := h.Level.Level(); wanted != was {
-		h.Level.Set(min(was, wanted)) // so that neither level silences the line
-		h.Log.Warn("log level changed", "from", was.String(), "to", wanted.String())
-		h.Level.Set(wanted)
+	if was := h.options.Level.Level(); wanted != was {
+		h.options.Level.Set(min(was, wanted)) // so that neither level silences the line
+		h.options.Log.Warn("log level changed", "from", was.String(), "to", wanted.String())
+		h.options.Level.Set(wanted)
 	}
 	h.level(w, r)
 }
 
-const profiles = "/debug/pprof/"
+type profile struct {
+	description string
+	handler     http.HandlerFunc
+}
 
-// addProfiles adds the paths that `go tool pprof` uses.
-func (h *handler) addProfiles() {
-	h.get(profiles, "profiles for go tool pprof", pprof.Index)
-	h.get(profiles+"cmdline", "the command line", pprof.Cmdline)
-	h.get(profiles+"symbol", "names of program counters", pprof.Symbol)
-	h.get(profiles+"profile", "CPU profile, for ?seconds=30", pprof.Profile)
-	h.get(profiles+"trace", "execution trace, for ?seconds=1", pprof.Trace)
-	for _, p := range runtime.Profiles() {
-		h.get(profiles+p.Name(), "profile", pprof.Handler(p.Name()).ServeHTTP)
+// profiles are at the paths that `go tool pprof` uses.
+func profiles() map[string]profile {
+	const root = "/debug/pprof/"
+	all := map[string]profile{
+		root:             {"profiles for go tool pprof", pprof.Index},
+		root + "cmdline": {"the command line", pprof.Cmdline},
+		root + "symbol":  {"names of program counters", pprof.Symbol},
+		root + "profile": {"CPU profile, for ?seconds=30", pprof.Profile},
+		root + "trace":   {"execution trace, for ?seconds=1", pprof.Trace},
 	}
+	for _, p := range runtime.Profiles() {
+		all[root+p.Name()] = profile{"profile", pprof.Handler(p.Name()).ServeHTTP}
+	}
+	return all
 }

@@ -26,7 +26,9 @@ func (h *handler) whatIf(w http.ResponseWriter, r *http.Request) {
 		h.problem(w, r, http.StatusBadRequest, "Not in the plan", "The plan has no such version.")
 		return
 	}
-	simulate := func(plan *lifecycle.Plan) (evidence.Simulation, error) { return h.Usage.Simulate(r.Context(), plan) }
+	simulate := func(plan *lifecycle.Plan) (evidence.Simulation, error) {
+		return h.options.Usage.Simulate(r.Context(), plan)
+	}
 	page, err := newWhatIf(facts, values, simulate)
 	if err != nil {
 		h.unavailable(w, r, err.Error())

@@ -27,7 +27,7 @@ type Client struct {
 	Contact   string    `json:"contact"`
 	Notes     string    `json:"notes"`
 	Match     []Pattern `json:"match"` // any of these is the client
-	Keys      []KeyHash `json:"keys"`
+	Keys      []keyHash `json:"keys"`
 	PerMinute *int      `json:"perMinute"` // see Limit
 	Notified  Date      `json:"notified"`  // when it was told to move; empty: it was not
 	Moved     *Mark     `json:"moved"`     // what the operator knows better than the counts; nil: nothing
@@ -179,7 +179,7 @@ func (c *Clients) All() []Client { return c.set().all }
 // about the same time however many clients there are.
 type clientSet struct {
 	all      []Client // in the order of the file
-	keys     map[KeyHash]*Client
+	keys     map[keyHash]*Client
 	patterns map[Pattern]*Client // also by name
 	bits     []int               // the lengths of the networks, longest first
 }
@@ -210,7 +210,7 @@ func parseClients(data []byte) (*clientSet, error) {
 	if file.Clients == nil && problems.Err() == nil {
 		problems.Add("clients", `missing; write {"clients": []} if you know none`)
 	}
-	s := &clientSet{all: file.Clients, keys: map[KeyHash]*Client{}, patterns: map[Pattern]*Client{}}
+	s := &clientSet{all: file.Clients, keys: map[keyHash]*Client{}, patterns: map[Pattern]*Client{}}
 	for i := range s.all {
 		s.add(&s.all[i], fmt.Sprintf("clients[%d]", i), problems)
 	}
@@ -323,17 +323,17 @@ func NewKey() (key, hash string) {
 	return key, hashPrefix + hex.EncodeToString(sum[:])
 }
 
-// KeyHash is what is known of a key. A key is 32 random bytes, so that nobody can
+// keyHash is what is known of a key. A key is 32 random bytes, so that nobody can
 // find it from its hash, nor from how long it takes to look one up.
-type KeyHash [sha256.Size]byte
+type keyHash [sha256.Size]byte
 
-func hashOf(key string) KeyHash { return sha256.Sum256([]byte(key)) }
+func hashOf(key string) keyHash { return sha256.Sum256([]byte(key)) }
 
 // KeyID tells the keys of a file apart: the beginning of the hash. Zero means no key.
 type KeyID uint64
 
 // UnmarshalText reads a hash. Its errors never repeat the text, which may be a key.
-func (h *KeyHash) UnmarshalText(text []byte) error {
+func (h *keyHash) UnmarshalText(text []byte) error {
 	if isKey(string(text)) {
 		return errors.New(
 			"this is a key, which must not be in a file: make a new one with `gateway key new` and write its " +

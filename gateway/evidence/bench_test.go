@@ -77,7 +77,7 @@ func BenchmarkPages(b *testing.B) {
 					b.Run(question.name, func(b *testing.B) {
 						b.ReportAllocs()
 						for b.Loop() {
-							r.Changed() // so that nothing is shown again
+							r.Read.Changed() // so that nothing is shown again
 							if err := question.ask(); err != nil {
 								b.Fatal(err)
 							}
@@ -104,7 +104,7 @@ func questions(b *testing.B, r *recorded.Rig) []question {
 	}
 	read := func(q evidence.Query) func() error {
 		return func() error {
-			_, err := r.Recorder.Report(b.Context(), q)
+			_, err := r.Read.Report(b.Context(), q)
 			return err
 		}
 	}
@@ -114,13 +114,13 @@ func questions(b *testing.B, r *recorded.Rig) []question {
 		{"search", read(evidence.Query{Old: "yes", Search: "wallet-77"})},
 		{"one-client", read(evidence.Query{Client: "origin https://wallet-7.example"})},
 		{"window", read(chosen)},
-		{"csv", func() error { return r.WriteCSV(b.Context(), evidence.Query{}, io.Discard) }},
+		{"csv", func() error { return r.Read.WriteCSV(b.Context(), evidence.Query{}, io.Discard) }},
 		{"what-if", func() error {
-			_, err := r.Simulate(b.Context(), p)
+			_, err := r.Read.Simulate(b.Context(), p)
 			return err
 		}},
 		{"gate", func() error {
-			_, err := r.Recorder.Evidence("v1", lifecycle.Gate{Days: 35}, window)
+			_, err := r.Read.Evidence("v1", lifecycle.Gate{Days: 35}, window)
 			return err
 		}},
 		{"idle-write", func() error {

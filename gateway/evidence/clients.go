@@ -114,14 +114,14 @@ func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
 	began := time.Now()
 	read := &reading{day: today}
 	read.versions = r.readVersions(db, at)
-	for _, version := range r.Versions {
+	for _, version := range r.options.Versions {
 		byID := map[int64]*Client{}
 		r.eachClient(db, version, at, today, func(c *Client) {
 			one := *c
 			read.all = append(read.all, &one)
 			byID[c.id] = &one
 		})
-		if version != r.Current {
+		if version != r.options.Current {
 			readFindings(db, byID, "version = $1", version)
 		}
 	}
@@ -132,10 +132,12 @@ func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
 	slices.SortFunc(read.all, orders[""])
 	r.summarise(read)
 	took := time.Since(began)
-	read.slow = took > r.Slow
+	read.slow = took > r.options.Slow
 	r.kept.Store(read)
 	// A reading of many clients is large: it is not kept longer than it is used.
-	safego.After(max(keepReading, 10*took), r.Log, "forgetting a reading", func() { r.kept.CompareAndSwap(read, nil) })
+	safego.After(max(keepReading, 10*took), r.options.Log, "forgetting a reading", func() {
+		r.kept.CompareAndSwap(read, nil)
+	})
 	return read, nil
 }
 
@@ -164,8 +166,8 @@ func (r *Reader) eachClient(db *store.Session, version string, at time.Time, unt
 			&c.Proven, &c.last, &c.lastServed, &c.lastUsed, &c.lastProven, &c.lastDay, &c.Position, &exempt},
 		func() {
 			c.Version = version
-			c.place = slices.Index(r.Versions, version)
-			c.current = version == r.Current
+			c.place = slices.Index(r.options.Versions, version)
+			c.current = version == r.options.Current
 			c.Known = c.kind == string(caller.Known)
 			c.Address = c.kind == string(caller.Agent)
 			c.FirstSeen = unix(first)
@@ -181,7 +183,7 @@ func (r *Reader) eachClient(db *store.Session, version string, at time.Time, unt
 // since it was marked as moved says otherwise.
 func (r *Reader) addContact(c *Client) {
 	var written caller.Client
-	written, c.listed = r.Known(c.Client)
+	written, c.listed = r.options.Known(c.Client)
 	c.Contact = Contact{Contact: written.Contact, Notes: written.Notes, Notified: written.Notified.Time()}
 	if !c.current && written.Moved.Holds(unix(c.lastProven*day)) {
 		c.Marked = written.Moved
@@ -233,7 +235,7 @@ func (r *reading) findMoved() {
 // load is what a report says about some clients, with their days, in the given order.
 func (r *Reader) load(db *store.Session, some []*Client, at time.Time) []Client {
 	all := make([]Client, len(some))
-	for _, version := range r.Versions {
+	for _, version := range r.options.Versions {
 		byID := map[int64]*Client{}
 		var ids []int64
 		for i, c := range some {
@@ -278,18 +280,18 @@ const lookupTimeout = 5 * time.Second
 func (r *Reader) Own(ctx context.Context, client string) (all []lifecycle.Own, err error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
-	db := r.DB.AskPages(ctx)
+	db := r.db.AskPages(ctx)
 	id := db.Facts().Key.ID(string(caller.Known) + " " + client)
-	at := db.Now(r.Now())
+	at := db.Now(r.options.Now())
 	var moved int64
 	db.Get(`select coalesce(max(last), 0) from quotegate_days where version = $1 and client = $2 and served > 0`,
-		[]any{r.Current, id}, &moved)
-	for _, version := range r.Versions {
+		[]any{r.options.Current, id}, &moved)
+	for _, version := range r.options.Versions {
 		own, called := r.ownVersion(db, version, id, at)
 		if !called {
 			continue
 		}
-		if version != r.Current && moved > own.LastSeen.Unix() {
+		if version != r.options.Current && moved > own.LastSeen.Unix() {
 			own.Moved = unix(moved)
 		}
 		all = append(all, own)
@@ -317,7 +319,7 @@ func (r *Reader) ownVersion(
 		own.Compared = c.Found.Format(time.DateOnly)
 		own.Findings = append(own.Findings, lifecycle.OwnFinding{
 			Outcome: string(f.Outcome), Code: string(f.Code), Param: f.Param, Calls: f.Calls,
-			Says: f.Sentence(version, r.Current),
+			Says: f.Sentence(version, r.options.Current),
 		})
 	}
 	return own, len(own.Days) > 0

@@ -34,13 +34,13 @@ func asJSON(t *testing.T, value any) string {
 func TestClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
 		at := clock.At(recorded.Noon.Add(-60 * 24 * time.Hour))
-		r := recorded.Begin(t, cfg, at)
-		r.Known = func(recorded string) (caller.Client, bool) {
+		known := func(recorded string) (caller.Client, bool) {
 			if recorded != "client Acme" {
 				return caller.Client{}, false
 			}
 			return caller.Client{Contact: "Acme@example.org"}, true
 		}
+		r := recorded.Begin(t, cfg, at, recorded.Knowing(known))
 		c := caller.Caller{Origin: "https://shop.example", Agent: "okhttp", Addr: netip.MustParseAddr("203.0.113.7")}
 		shop := r.Name(c.Identity())
 		r.Observe(&event.Event{
@@ -125,15 +125,15 @@ func TestQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := evidence.ParseQuery(values, r.Versions)
+		q, err := evidence.ParseQuery(values, recorded.Versions)
 		if err != nil {
 			t.Errorf("%s: %v", test.query, err)
 			continue
 		}
-		if again, err := evidence.ParseQuery(q.Values(), r.Versions); err != nil || !reflect.DeepEqual(again, q) {
+		if again, err := evidence.ParseQuery(q.Values(), recorded.Versions); err != nil || !reflect.DeepEqual(again, q) {
 			t.Errorf("%s: got %+v, %v from its own values, want %+v", test.query, again, err, q)
 		}
-		read, err := r.Recorder.Report(t.Context(), q)
+		read, err := r.Read.Report(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,7 +154,7 @@ func TestQuery(t *testing.T) {
 		"colour=red": `"colour" is not a parameter`, "page=1&page=2": "page is given 2 times",
 	} {
 		values, _ := url.ParseQuery(query)
-		if _, err := evidence.ParseQuery(values, r.Versions); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := evidence.ParseQuery(values, recorded.Versions); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", query, err, want)
 		}
 	}
@@ -171,7 +171,7 @@ func TestCSV(t *testing.T) {
 	r.Call(`a "quoted", name`, 1)
 	r.Call("x;=cmd|0", 1)
 	var out strings.Builder
-	if err := r.WriteCSV(t.Context(), evidence.Query{}, &out); err != nil {
+	if err := r.Read.WriteCSV(t.Context(), evidence.Query{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()

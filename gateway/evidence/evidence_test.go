@@ -121,11 +121,11 @@ func TestReleases(t *testing.T) {
 		at := clock.At(recorded.Noon)
 		r := recorded.Begin(t, cfg, at)
 		sunset := recorded.Noon.Add(-time.Hour).Truncate(time.Second)
-		if got, err := r.Released("v1", sunset, "entry"); err != nil || !got.IsZero() {
+		if got, err := r.Read.Released("v1", sunset, "entry"); err != nil || !got.IsZero() {
 			t.Errorf("got %s, %v before a release", got, err)
 		}
 		for range 2 {
-			if err := r.Release("v1", sunset, "entry"); err != nil {
+			if err := r.Read.Release("v1", sunset, "entry"); err != nil {
 				t.Fatal(err)
 			}
 			at.Advance(time.Hour)
@@ -135,18 +135,18 @@ func TestReleases(t *testing.T) {
 			r.Close()
 			r = recorded.Begin(t, cfg, at)
 		}
-		if got, err := r.Released("v1", sunset, "entry"); err != nil || !got.Equal(recorded.Noon) {
+		if got, err := r.Read.Released("v1", sunset, "entry"); err != nil || !got.Equal(recorded.Noon) {
 			t.Errorf("got %s, %v, want the time of the first release", got, err)
 		}
 		for _, other := range []struct {
 			version, entry string
 			sunset         time.Time
 		}{{"v3", "entry", sunset}, {"v1", "entry", sunset.Add(time.Second)}, {"v1", "another gate", sunset}} {
-			if got, err := r.Released(other.version, other.sunset, other.entry); err != nil || !got.IsZero() {
+			if got, err := r.Read.Released(other.version, other.sunset, other.entry); err != nil || !got.IsZero() {
 				t.Errorf("%+v: got %s, %v, want no release", other, got, err)
 			}
 		}
-		if err := r.Release("v1", at.Now().Add(time.Hour), "entry"); err == nil || !strings.Contains(err.Error(), "the sunset comes in 60 minutes") {
+		if err := r.Read.Release("v1", at.Now().Add(time.Hour), "entry"); err == nil || !strings.Contains(err.Error(), "the sunset comes in 60 minutes") {
 			t.Errorf("got %v before the sunset", err)
 		}
 	})
@@ -173,7 +173,7 @@ func TestInstancesDisagree(t *testing.T) {
 	}{{"aaaa", 1, nil}, {"", 2, []string{"instances have different plans", "follows aaaa", "follows no plan"}}, {store.NotYet, 1, nil}, {"bbbb", 2, []string{"follows bbbb"}}} {
 		follow(step.plan)
 		notes, missing := strings.Join(a.Notes(), "\n"), a.Evidence(t, "v1", 7).Missing
-		err := a.Release("v1", recorded.Noon.Add(-time.Hour), "entry "+step.plan)
+		err := a.Read.Release("v1", recorded.Noon.Add(-time.Hour), "entry "+step.plan)
 		if a.Stats().Plans != step.plans || (len(step.want) == 0) != (notes == "" && missing == "" && err == nil) {
 			t.Errorf("%q: got %d plans, %q, %q, %v", step.plan, a.Stats().Plans, notes, missing, err)
 		}
@@ -207,7 +207,7 @@ func TestOwn(t *testing.T) {
 		r.Found("client Acme", 5, same)
 		r.Refuse("client Acme", 6, fault.VersionBrownout)
 		r.Flush(t)
-		own, err := r.Own(t.Context(), "Acme")
+		own, err := r.Read.Own(t.Context(), "Acme")
 		if err != nil || len(own) != 1 {
 			t.Fatalf("got %+v, %v, want what it did on v1", own, err)
 		}
@@ -225,10 +225,10 @@ func TestOwn(t *testing.T) {
 		at.Advance(time.Minute)
 		r.On("v3", "client Acme")
 		r.Flush(t)
-		if own, err := r.Own(t.Context(), "Acme"); err != nil || len(own) != 2 || !own[1].Moved.Equal(at.Now()) {
+		if own, err := r.Read.Own(t.Context(), "Acme"); err != nil || len(own) != 2 || !own[1].Moved.Equal(at.Now()) {
 			t.Errorf("got %+v, %v, want that it has moved", own, err)
 		}
-		if own, err := r.Own(t.Context(), "Nobody"); err != nil || len(own) != 0 {
+		if own, err := r.Read.Own(t.Context(), "Nobody"); err != nil || len(own) != 0 {
 			t.Errorf("got %+v, %v of a client that never called", own, err)
 		}
 	})

@@ -85,10 +85,10 @@ func (f FindingCount) describe(version, successor string) (short, would string) 
 	return strings.TrimSpace("refused: " + string(f.Code)), fmt.Sprintf("%s (%s)", refused, f.Code)
 }
 
-// Findings says what the current version would answer to the calls that an old
+// findings says what the current version would answer to the calls that an old
 // version served. It adds up the findings of the clients that have not moved: of each
 // those of the last day on which any of its calls were compared.
-type Findings struct {
+type findings struct {
 	Successor string    `json:"successor"`
 	Summary   string    `json:"summary"`
 	Since     time.Time `json:"since,omitzero"` // the earliest of these days
@@ -96,11 +96,11 @@ type Findings struct {
 	Same      uint64    `json:"same"`           // calls
 	Different uint64    `json:"different"`
 	Refused   uint64    `json:"refused"`
-	Reasons   []Reason  `json:"reasons"` // for different and refused calls, the most frequent first
+	Reasons   []reason  `json:"reasons"` // for different and refused calls, the most frequent first
 }
 
-// Reason is why the current version does not give calls the same amounts.
-type Reason struct {
+// reason is why the current version does not give calls the same amounts.
+type reason struct {
 	FindingCount
 	Clients uint64 `json:"clients"`
 
@@ -114,8 +114,8 @@ const (
 )
 
 // findingsOf adds up the findings of the clients of a version that have not moved.
-func findingsOf(all []*Client, version, successor string, uncompared int) *Findings {
-	found := &Findings{Successor: successor, Reasons: []Reason{}}
+func findingsOf(all []*Client, version, successor string, uncompared int) *findings {
+	found := &findings{Successor: successor, Reasons: []reason{}}
 	for _, u := range all {
 		if u.Version != version || u.Calls90 == 0 || u.HasMoved() {
 			continue
@@ -124,7 +124,7 @@ func findingsOf(all []*Client, version, successor string, uncompared int) *Findi
 			found.add(u, f)
 		}
 	}
-	slices.SortFunc(found.Reasons, func(a, b Reason) int {
+	slices.SortFunc(found.Reasons, func(a, b reason) int {
 		return cmp.Or(cmp.Compare(b.Calls, a.Calls), worstFirst(a.FindingCount, b.FindingCount))
 	})
 	found.Summary = found.summary(version, uncompared)
@@ -132,7 +132,7 @@ func findingsOf(all []*Client, version, successor string, uncompared int) *Findi
 }
 
 // add counts a finding of a client. The same amounts need no reason.
-func (f *Findings) add(u *Client, one FindingCount) {
+func (f *findings) add(u *Client, one FindingCount) {
 	if f.Since.IsZero() || u.Found.Before(f.Since) {
 		f.Since = u.Found
 	}
@@ -148,12 +148,12 @@ func (f *Findings) add(u *Client, one FindingCount) {
 	default: // refused; a finding that only another release knows counts as the worst, too
 		f.Refused += one.Calls
 	}
-	i := slices.IndexFunc(f.Reasons, func(r Reason) bool {
+	i := slices.IndexFunc(f.Reasons, func(r reason) bool {
 		return r.Outcome == one.Outcome && r.Code == one.Code && r.Param == one.Param
 	})
 	if i < 0 {
 		i = len(f.Reasons)
-		f.Reasons = append(f.Reasons, Reason{FindingCount: one})
+		f.Reasons = append(f.Reasons, reason{FindingCount: one})
 		f.Reasons[i].Calls = 0
 	}
 	reason := &f.Reasons[i]
@@ -165,7 +165,7 @@ func (f *Findings) add(u *Client, one FindingCount) {
 }
 
 // summary is one sentence for an operator.
-func (f *Findings) summary(version string, uncompared int) string {
+func (f *findings) summary(version string, uncompared int) string {
 	caveat := ""
 	if uncompared > 0 {
 		caveat = " (" + humanize.Count(uncompared, "client", "clients") + " without a compared call)"

@@ -29,15 +29,15 @@ const (
 func (r *Reader) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (lifecycle.Evidence, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	q := r.DB.Ask(ctx)
-	at := q.Now(r.Now())
+	q := r.db.Ask(ctx)
+	at := q.Now(r.options.Now())
 	first := store.FirstDay(at, gate.Days)
 	runs := readRuns(q, first*day)
 	reasons := missing(q, runs, at, first*day, gate.Instances, sunset)
 	if _, differ := plans(runs, at); differ != "" {
 		reasons = append(reasons, differ)
 	}
-	if at.Before(sunset) && !r.Now().Before(sunset) {
+	if at.Before(sunset) && !r.options.Now().Before(sunset) {
 		reasons = append(reasons, "by the database's clock the sunset has not come")
 	}
 	totals := readTotals(q, first, forever)
@@ -83,11 +83,11 @@ type user struct {
 //     is unverified;
 //   - an unverified client does if the gate counts everybody.
 func (r *Reader) decider(gate lifecycle.Gate, first int64, e *lifecycle.Evidence) func(*Client) user {
-	ask := r.Registered
+	ask := r.options.Registered
 	if gate.CountsUnverified() || gate.Count != "" {
 		ask = nil // it does not matter
 	}
-	isRegistered := r.registry.reader(ask, r.Now())
+	isRegistered := r.registry.reader(ask, r.options.Now())
 	return func(c *Client) user {
 		u := user{id: c.id, lastDay: c.lastUsed}
 		proven := c.lastProven >= first
@@ -217,7 +217,7 @@ func (r *Reader) waiting(q *store.Session, version string, some []*Client) (name
 	var id, last int64
 	q.EachAmong(`select client, max(last) from quotegate_days
 		where version = $1 and version <> $2 and served > 0 and client in IDS group by client`,
-		ids, []any{r.Current, version}, []any{&id, &last}, func() { moved[id] = last })
+		ids, []any{r.options.Current, version}, []any{&id, &last}, func() { moved[id] = last })
 	some = slices.DeleteFunc(some, func(c *Client) bool { return moved[c.id] > c.last })
 	slices.SortFunc(some, orders[""])
 	for _, c := range some[:min(maxWaiting, len(some))] {
@@ -230,7 +230,7 @@ func (r *Reader) waiting(q *store.Session, version string, some []*Client) (name
 func (r *Reader) Released(version string, sunset time.Time, entry string) (released time.Time, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	q := r.DB.Ask(ctx)
+	q := r.db.Ask(ctx)
 	var at int64
 	q.Each("select released from quotegate_releases where version = $1 and sunset = $2 and entry in ($3, '')",
 		[]any{version, sunset.Unix(), entry}, []any{&at}, func() { released = unix(at) })
@@ -242,10 +242,10 @@ func (r *Reader) Released(version string, sunset time.Time, entry string) (relea
 func (r *Reader) Release(version string, sunset time.Time, entry string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	q := r.DB.Ask(ctx)
-	at := q.Now(r.Now())
+	q := r.db.Ask(ctx)
+	at := q.Now(r.options.Now())
 	_, differ := plans(readRuns(q, at.Unix()-day), at)
-	ahead := r.Now().Sub(at)
+	ahead := r.options.Now().Sub(at)
 	switch {
 	case q.Err != nil:
 		return q.Err

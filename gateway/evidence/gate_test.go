@@ -94,10 +94,10 @@ func TestGateHoldsWhileClocksAreApart(t *testing.T) {
 				wrong.Flush(t)
 			}
 			sunset := real.Now().Add(-time.Hour).Truncate(time.Second)
-			if err := wrong.Release("v1", sunset, "entry"); err == nil || !strings.Contains(err.Error(), "the database's") {
+			if err := wrong.Read.Release("v1", sunset, "entry"); err == nil || !strings.Contains(err.Error(), "the database's") {
 				t.Errorf("got %v, want a refusal because of the clock", err)
 			}
-			late, err := wrong.Recorder.Evidence("v1", lifecycle.Gate{Days: 7}, real.Now().Add(time.Minute))
+			late, err := wrong.Read.Evidence("v1", lifecycle.Gate{Days: 7}, real.Now().Add(time.Minute))
 			if ahead := ahead > time.Minute; err != nil || ahead != strings.Contains(late.Missing, "by the database's clock") {
 				t.Errorf("got %+v, %v, want that the database's clock decides", late, err)
 			}
@@ -140,14 +140,14 @@ func TestTwoProcessesOnOneFile(t *testing.T) {
 // moved, are named. A mark of the operator counts until a call with the client's key.
 func TestWaitingClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		mark := &caller.Mark{On: caller.Date(recorded.Noon.AddDate(0, 0, -1).Format(time.DateOnly)), Why: "they wrote so"}
-		r.Known = func(name string) (caller.Client, bool) {
+		known := func(name string) (caller.Client, bool) {
 			if name != "client Marked" && name != "client Back" {
 				return caller.Client{}, false
 			}
 			return caller.Client{Moved: mark}, true
 		}
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Knowing(known))
 		r.As("v1", caller.Caller{Known: &caller.Client{Name: "Marked"}})
 		r.As("v1", caller.Caller{Known: &caller.Client{Name: "Back"}, Key: 3})
 		for i := range 12 {

@@ -232,9 +232,9 @@ func (r *Reader) ReadStats(q *store.Session, at time.Time) *Stats {
 	}
 	s.Instances = instances(runs, at)
 	s.Notes = unnamed(readTotals(q, yesterday, forever), "", "since yesterday, ")
-	if s.Bytes > r.DB.Most/10*8 {
+	if s.Bytes > r.db.Most/10*8 {
 		s.Notes = append(s.Notes, fmt.Sprintf("the database has %s MB; at %s MB the oldest counts are deleted",
-			humanize.Number(s.Bytes>>20), humanize.Number(r.DB.Most>>20)))
+			humanize.Number(s.Bytes>>20), humanize.Number(r.db.Most>>20)))
 	}
 	var differ string
 	s.Plans, differ = plans(runs, at)
@@ -258,11 +258,11 @@ func (r *Reader) strange(runs []run, at time.Time) (notes []string) {
 			notes = append(notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong",
 				moment(i.written), humanize.Span(ahead)))
 		}
-		if i.instance != r.Writer.Instance && i.alive(at) {
+		if i.instance != r.writer.Instance && i.alive(at) {
 			others++
 		}
 	}
-	if others > 0 && !r.DB.Shared && r.Writer.Instance != "" {
+	if others > 0 && !r.db.Shared && r.writer.Instance != "" {
 		notes = append(notes, "another process writes to the same SQLite file, or one was killed within the last "+
 			"minutes: give each process its own file, or use PostgreSQL")
 	}

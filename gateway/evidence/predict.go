@@ -44,7 +44,7 @@ type Hit struct {
 	Clients *int        `json:"clients"`        // null: nothing of the hours of a past window was recorded
 	Calls   *uint64     `json:"calls"`          // in the window; of a sunset, in a day; null: not recorded
 	Weeks   int         `json:"weeks"`          // of which these hours were recorded
-	Names   []HitClient `json:"names"`          // at most 1,000: known clients, most calls, only errors, in this order
+	Names   []hitClient `json:"names"`          // at most 1,000: known clients, most calls, only errors, in this order
 	Known   int         `json:"known"`          // how many of the clients are known
 	Moved   int         `json:"moved"`          // how many of those that a past window refused have moved since
 	Failing int         `json:"failing"`        // how many have come to the current version since, and only got errors
@@ -53,8 +53,8 @@ type Hit struct {
 	Errors  int         `json:"errors"`         // besides Clients: those in the share that only get errors here
 }
 
-// HitClient is a client that a window refuses.
-type HitClient struct {
+// hitClient is a client that a window refuses.
+type hitClient struct {
 	Client  string `json:"client"`
 	Moved   bool   `json:"moved,omitempty"`   // since its last call here the current version has served it
 	Failing bool   `json:"failing,omitempty"` // it has come to the current version since, and only got errors
@@ -72,7 +72,7 @@ const (
 // were served or refused by a brownout. A client's place in the order of a share is
 // recorded, so it is known which ones a share takes.
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
-	s := Simulation{At: r.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
+	s := Simulation{At: r.options.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
 	s.Verdicts = map[string]*lifecycle.Verdict{}
 	err := r.inTurn(ctx, func(db *store.Session, at time.Time) error {
 		first := store.FirstDay(at, simulatedWeeks*7)
@@ -86,14 +86,14 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 			return err
 		}
 		gates := lifecycle.ReadGates(plan, r, at)
-		for _, version := range r.Versions {
+		for _, version := range r.options.Versions {
 			schedule := plan.Versions[version]
 			if schedule == nil {
 				continue
 			}
 			ofOthers := func(c *Client) bool { return c.Version != version }
 			p := prediction{
-				Session: db, version: version, schedule: schedule, now: at.Unix(), counted: counted(runs, 1),
+				db: db, version: version, schedule: schedule, now: at.Unix(), counted: counted(runs, 1),
 				clients: slices.DeleteFunc(slices.Clone(read.all), ofOthers),
 			}
 			for _, b := range schedule.Brownouts {
@@ -115,7 +115,7 @@ func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation
 
 // prediction is what is needed to predict the windows of one version.
 type prediction struct {
-	*store.Session
+	db       *store.Session
 	version  string
 	schedule *lifecycle.Schedule
 	counted  []span    // when calls were counted
@@ -136,7 +136,7 @@ func (p *prediction) stays(u *Client) bool {
 func (p *prediction) window(b lifecycle.Brownout) Hit {
 	from, to := b.From.Unix(), b.To.Unix()
 	hit := Hit{
-		Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []HitClient{}, Past: to <= p.now,
+		Version: p.version, From: b.From, To: b.To, Share: b.Share, Names: []hitClient{}, Past: to <= p.now,
 	}
 	if !hit.Past {
 		spans := p.sameHours(from, to)
@@ -180,7 +180,7 @@ func (p *prediction) calls(spans []span, what string) map[int64]float64 {
 	for _, s := range spans {
 		for on := s.from / day; on <= (s.to-1)/day; on++ {
 			first, last := max(0, s.from-on*day)/hour, (min(day, s.to-on*day)-1)/hour
-			p.Each("select client, hours, "+what+" from quotegate_days "+
+			p.db.Each("select client, hours, "+what+" from quotegate_days "+
 				"where version = $1 and day = $2 and "+what+" > 0 and hours & $3 <> 0",
 				[]any{p.version, on, int64(1)<<(last+1) - int64(1)<<first}, []any{&id, &hours, &calls}, func() {
 					all[id] += calls * s.share(on*day, uint32(hours))
@@ -206,7 +206,7 @@ func (s span) share(start int64, hours uint32) (part float64) {
 func (p *prediction) sunset(gate *lifecycle.GateReading) Hit {
 	passed := gate == nil || !gate.Released.IsZero()
 	gone := p.schedule.Stage(time.Unix(p.now, 0), passed) == lifecycle.Retired
-	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []HitClient{}, Gone: gone}
+	hit := Hit{Version: p.version, From: p.schedule.Sunset, Share: 1, Names: []hitClient{}, Gone: gone}
 	window := span{store.FirstDay(time.Unix(p.now, 0), 30) * day, p.now}
 	seconds := window.to - window.from
 	for _, h := range window.holes(p.counted, minutes) {
@@ -257,7 +257,7 @@ func (p *prediction) fill(hit Hit, calls map[int64]float64, refused func(*Client
 	})
 	for _, u := range found[:min(maxNames, len(found))] {
 		moved := !u.Moved.IsZero()
-		hit.Names = append(hit.Names, HitClient{u.Client, moved, u.failing, u.onlyErrors, quiet(u)})
+		hit.Names = append(hit.Names, hitClient{u.Client, moved, u.failing, u.onlyErrors, quiet(u)})
 	}
 	return hit
 }

@@ -42,7 +42,7 @@ func hitNames(h evidence.Hit) (names []string) {
 func simulate(r *recorded.Rig, t testing.TB, p *lifecycle.Plan) evidence.Simulation {
 	t.Helper()
 	r.Flush(t)
-	s, err := r.Simulate(t.Context(), p)
+	s, err := r.Read.Simulate(t.Context(), p)
 	if err != nil {
 		t.Error(err)
 		t.FailNow()
@@ -296,7 +296,7 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 		if err := q.Choose(p); err != nil {
 			t.Fatal(err)
 		}
-		page, err := r.Recorder.Report(t.Context(), q)
+		page, err := r.Read.Report(t.Context(), q)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -307,7 +307,7 @@ func TestOneAnswerToWhomAWindowHits(t *testing.T) {
 			}
 		}
 		var table strings.Builder
-		if err := r.WriteCSV(t.Context(), q, &table); err != nil {
+		if err := r.Read.WriteCSV(t.Context(), q, &table); err != nil {
 			t.Fatal(err)
 		}
 		if lines := strings.Count(table.String(), "\n") - 1; page.Matching != one || *hit.Clients != one || lines != one || one < 15 || len(page.Clients) != 7 {
@@ -337,7 +337,7 @@ func TestSimulateAfterTheSunset(t *testing.T) {
 		if got := said(); !strings.HasPrefix(got, "would refuse 1 client") {
 			t.Errorf("while the gate holds: got %q", got)
 		}
-		if err := r.Release("v1", schedule.Sunset, schedule.Entry()); err != nil {
+		if err := r.Read.Release("v1", schedule.Sunset, schedule.Entry()); err != nil {
 			t.Fatal(err)
 		}
 		if got := said(); got != gone {

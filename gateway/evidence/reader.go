@@ -38,6 +38,8 @@ type Options struct {
 	Now      func() time.Time // time.Now if nil
 	Log      *slog.Logger     // slog.Default() if nil
 
+	Slow time.Duration // a reading that takes longer is shown for ten times as long; 300 ms if zero
+
 	// Known returns what the operator wrote down about a client that was recorded
 	// under a name; a zero Client if nothing. If nil, it knows none.
 	Known func(recorded string) (caller.Client, bool)
@@ -56,10 +58,9 @@ type Writer struct {
 
 // Reader reads what recorders have written. It is safe for concurrent use.
 type Reader struct {
-	Options
-	DB     *store.Store
-	Writer Writer
-	Slow   time.Duration // a reading that takes longer is shown for ten times as long
+	options Options
+	db      *store.Store
+	writer  Writer
 
 	registry registry
 	turn     chan struct{}           // full while something is read that takes long
@@ -68,23 +69,23 @@ type Reader struct {
 
 // New makes a reader of a database. Whoever opened that closes it.
 func New(db *store.Store, o Options, w Writer) *Reader {
-	r := &Reader{Options: o, DB: db, Writer: w, Slow: slowReading}
-	r.turn = make(chan struct{}, 1)
-	r.registry.known = map[string]registration{}
-	r.Versions = slices.Clone(o.Versions)
-	r.Log = cmp.Or(o.Log, slog.Default())
-	if r.Now == nil {
-		r.Now = time.Now
+	o.Versions = slices.Clone(o.Versions)
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.Slow = cmp.Or(o.Slow, slowReading)
+	if o.Now == nil {
+		o.Now = time.Now
 	}
-	if r.Known == nil {
-		r.Known = func(string) (caller.Client, bool) { return caller.Client{}, false }
+	if o.Known == nil {
+		o.Known = func(string) (caller.Client, bool) { return caller.Client{}, false }
 	}
 	if w.Flush == nil {
-		r.Writer.Flush = func(context.Context) {}
+		w.Flush = func(context.Context) {}
 	}
 	if w.Notes == nil {
-		r.Writer.Notes = func() []string { return nil }
+		w.Notes = func() []string { return nil }
 	}
+	r := &Reader{options: o, db: db, writer: w, turn: make(chan struct{}, 1)}
+	r.registry.known = map[string]registration{}
 	return r
 }
 
@@ -99,9 +100,9 @@ func (r *Reader) inTurn(ctx context.Context, read func(*store.Session, time.Time
 	case <-limited.Done():
 		return cmp.Or(ctx.Err(), errors.New("too many reports are being read"))
 	}
-	r.Writer.Flush(limited)
-	db := r.DB.AskPages(limited)
-	at := db.Now(r.Now())
+	r.writer.Flush(limited)
+	db := r.db.AskPages(limited)
+	at := db.Now(r.options.Now())
 	if db.Err != nil {
 		return db.Err
 	}

@@ -39,7 +39,7 @@ type Version struct {
 	Unnamed  uint64       `json:"unnamed"` // calls of 90 days that are evidence and have no client
 	Days     []VersionDay `json:"days"`    // the last 90, in order, today last
 	Groups   Groups       `json:"groups"`
-	Findings *Findings    `json:"findings,omitempty"` // of an old version
+	Findings *findings    `json:"findings,omitempty"` // of an old version
 }
 
 // Traffic is how much a version was used lately.
@@ -113,8 +113,8 @@ func (r *Reader) report(db *store.Session, q Query, at time.Time) (Report, error
 	}
 	stats := r.ReadStats(db, at) // read anew, so that an instance that has died is missed at once
 	report := Report{
-		At: r.Now().UTC(), Since: stats.Since, Instances: stats.Instances, Versions: read.versions,
-		Notes: append(append([]string{}, r.Writer.Notes()...), stats.Notes...),
+		At: r.options.Now().UTC(), Since: stats.Since, Instances: stats.Instances, Versions: read.versions,
+		Notes: append(append([]string{}, r.writer.Notes()...), stats.Notes...),
 	}
 	report.Clients = r.load(db, q.page(found, &report), at)
 	return report, db.Err
@@ -129,8 +129,8 @@ func (r *Reader) summarise(read *reading) {
 				v.Groups.add(c)
 			}
 		}
-		if r.Current != "" && v.Version != r.Current {
-			v.Findings = findingsOf(read.all, v.Version, r.Current, v.Groups.Uncompared)
+		if r.options.Current != "" && v.Version != r.options.Current {
+			v.Findings = findingsOf(read.all, v.Version, r.options.Current, v.Groups.Uncompared)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (r *Reader) readVersions(db *store.Session, at time.Time) []Version {
 	first, today := store.FirstDay(at, store.ReportDays), at.Unix()/day
 	traffic := r.ReadTraffic(db, at)
 	totals := readTotals(db, first, today)
-	all := make([]Version, len(r.Versions))
-	for i, version := range r.Versions {
+	all := make([]Version, len(r.options.Versions))
+	for i, version := range r.options.Versions {
 		v := &all[i]
 		v.Version = version
 		v.Traffic = traffic[version]
@@ -203,7 +203,7 @@ func (r *Reader) ReadTraffic(q *store.Session, at time.Time) map[string]Traffic 
 	today, yesterday := at.Unix()/day, store.FirstDay(at, 1)
 	before := at.Add(-time.Hour).Unix()
 	totals := readTotals(q, store.FirstDay(at, 7), today)
-	for _, version := range r.Versions {
+	for _, version := range r.options.Versions {
 		t := Traffic{Unserved: map[string]uint64{}}
 		for _, total := range totals {
 			switch {
@@ -257,7 +257,7 @@ func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 	if err := w.Write(csvHeader(today)); err != nil {
 		return err
 	}
-	db := r.DB.AskPages(ctx)
+	db := r.db.AskPages(ctx)
 	for some := range slices.Chunk(found, csvChunk) {
 		clients := r.load(db, some, at)
 		if db.Err != nil {

@@ -35,9 +35,8 @@ func registered(id integrator.ID) func(context.Context, string) (bool, error) {
 // vouches for, and neither do invented integrators; they are bounded together.
 func TestUnverifiedAreBounded(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		partner := integrator.ID{31: 7}
-		r.Registered = registered(partner)
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Asking(registered(partner)))
 		r.Age(t, 30)
 		acme := caller.Caller{Known: &caller.Client{Name: "Acme"}, Key: 1, Agent: "acme", Addr: netip.MustParseAddr("192.0.2.1")}
 		for d := range 20 {
@@ -82,17 +81,17 @@ func TestUnverifiedAreBounded(t *testing.T) {
 // Where no registry answers, every integrator counts, and the evidence says so. What is
 // known is not asked again.
 func TestRegistriesThatDoNotAnswer(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon))
+	asked := 0
+	var answer error
+	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon), recorded.Asking(
+		func(_ context.Context, id string) (bool, error) {
+			asked++
+			return strings.HasSuffix(id, "7"), answer
+		}))
 	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 7}})
 	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 8}})
 	r.Flush(t)
 	gate := lifecycle.Gate{Days: 1, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 1, MaxShare: 0.5}}
-	asked := 0
-	var answer error
-	r.Registered = func(_ context.Context, id string) (bool, error) {
-		asked++
-		return strings.HasSuffix(id, "7"), answer
-	}
 	for _, step := range []struct {
 		answer                            error
 		pass                              time.Duration
@@ -143,14 +142,14 @@ func TestErrorsAreNotUse(t *testing.T) {
 // calls. A call without its key since then is unverified; one with it says otherwise.
 func TestMarkedClients(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		harbour := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Format(time.DateOnly)), Why: "they wrote so"}}
-		r.Known = func(name string) (caller.Client, bool) {
+		known := func(name string) (caller.Client, bool) {
 			if name == "client Harbour" {
 				return harbour, true
 			}
 			return caller.Client{}, false
 		}
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Knowing(known))
 		r.Age(t, 30)
 		call := func(key caller.KeyID, times int) {
 			for range times {

@@ -30,7 +30,7 @@ func retire(t *testing.T, cfg store.Config, at *clock.Clock, plan string) *retir
 	}
 	w := &retirement{Rig: recorded.Begin(t, cfg, at)}
 	var err error
-	w.keeper, err = lifecycle.New(lifecycle.Options{File: file, Versions: []string{"v3", "v1"}, Usage: w.Recorder, Now: at.Now, Log: slog.New(slog.DiscardHandler)})
+	w.keeper, err = lifecycle.New(lifecycle.Options{File: file, Versions: []string{"v3", "v1"}, Usage: w.Read, Follow: w.Recorder.Follow, Now: at.Now, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

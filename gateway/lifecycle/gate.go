@@ -26,8 +26,6 @@ type Usage interface {
 	Counts
 	// Release records that the gate lets a sunset pass, or says why it must not.
 	Release(version string, sunset time.Time, entry string) error
-	// Follow records the hash of the plan in force and which versions are in it.
-	Follow(hash string, planned []string)
 }
 
 // Evidence is the use of a version within some days: calls that were served, and calls that

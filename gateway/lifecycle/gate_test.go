@@ -1,10 +1,12 @@
 package lifecycle_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
@@ -440,22 +443,21 @@ func TestSlowGate(t *testing.T) {
 	})
 }
 
-// A gate whose reading panics, before it has begun or within, is not known until the next
-// reading, and lets nothing pass.
+// A gate whose reading panics, before the evidence is read or within, is not known until the
+// next reading, and lets nothing pass.
 func TestReadingThatPanics(t *testing.T) {
 	r := newRig(t, "2027-02-28T23:59:00Z", fullPlan)
-	r.usage.set(func(u *usage) { u.during = func() { panic("a bug") } })
+	bug := func() { panic("a bug") }
+	r.usage.set(func(u *usage) { u.during = bug })
 	r.pollAt("2027-03-01T00:00:00Z")
 	within := r.v1()
-	r.usage.set(func(u *usage) { u.during = nil })
-	restore := safego.InjectPanics(func(what string) {
-		if what == "reading a gate" {
-			panic("injected")
-		}
+	r.usage.set(func(u *usage) {
+		u.during = nil
+		u.before = bug
 	})
 	r.Poll()
 	before := r.v1()
-	restore()
+	r.usage.set(func(u *usage) { u.before = nil })
 	for _, got := range []lifecycle.Status{within, before} {
 		if !got.Gate.Unknown || !got.Gate.Holds || got.Stage != lifecycle.Held {
 			t.Errorf("got %s with %+v, want an unknown gate that holds", got.Stage, got.Gate)
@@ -465,6 +467,42 @@ func TestReadingThatPanics(t *testing.T) {
 	if got := r.v1(); got.Stage != lifecycle.Retired {
 		t.Errorf("got %s with %+v at the next reading", got.Stage, got.Gate)
 	}
+}
+
+// A poll that panics is followed by the next one, which reads the file.
+func TestPollThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		r := newRig(t, "2026-12-01T00:00:00Z", nothingPlanned, func(o *lifecycle.Options) {
+			now := o.Now
+			o.Now = func() time.Time {
+				if broken.Load() {
+					panic("a bug")
+				}
+				return now()
+			}
+		})
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			r.Run(ctx)
+			close(done)
+		}()
+		panics := safego.Panics()
+		broken.Store(true)
+		time.Sleep(jsonfile.PollEvery + time.Second)
+		if got := safego.Panics() - panics; got != 1 {
+			t.Errorf("got %d panics, want 1", got)
+		}
+		broken.Store(false)
+		r.write(fullPlan)
+		time.Sleep(jsonfile.PollEvery)
+		stop()
+		<-done
+		if got := r.v1(); got.Stage != lifecycle.Deprecated {
+			t.Errorf("got %s after the next poll", got.Stage)
+		}
+	})
 }
 
 // A share takes the clients whose place in the order is below it, unless they were spared

@@ -26,6 +26,9 @@ type Options struct {
 	Known    func(string) bool // whether a client with this name is known; nil: none is
 	Now      func() time.Time  // time.Now if nil
 	Log      *slog.Logger
+
+	// Follow, if not nil, is told the hash of each plan that comes into force, and its versions.
+	Follow func(hash string, planned []string)
 }
 
 const (
@@ -191,8 +194,8 @@ func differences(before, after *Plan, versions []string) (changed []string) {
 // enforce puts a plan in force, with the latest readings of its gates.
 func (k *Keeper) enforce(c planInForce, afresh bool) {
 	now := k.options.Now()
-	if k.options.Usage != nil { // first: a gate releases only if all instances follow its plan
-		k.options.Usage.Follow(c.hash, c.plan.planned())
+	if k.options.Follow != nil { // first: a gate releases only if all instances follow its plan
+		k.options.Follow(c.hash, c.plan.planned())
 	}
 	c.versions = versionsOf(c.plan, k.gates.read(c.plan, k.options.Usage, afresh))
 	k.inForce.Store(&c)

@@ -37,23 +37,23 @@ type OwnFinding struct {
 type OwnUsage struct {
 	Client   string       `json:"client"`
 	Plan     string       `json:"plan,omitempty"` // the hash of the plan in force
-	Versions []OwnVersion `json:"versions"`
+	Versions []ownVersion `json:"versions"`
 }
 
-// OwnVersion is an old version as one client sees it.
-type OwnVersion struct {
+// ownVersion is an old version as one client sees it.
+type ownVersion struct {
 	Name      string     `json:"name"`
 	State     Stage      `json:"state"`
 	Sunset    time.Time  `json:"sunset,omitzero"`
 	Successor string     `json:"successor,omitempty"`
 	Migration string     `json:"migration,omitempty"`
 	Exempt    bool       `json:"exempt"` // no window refuses this client; the sunset does
-	Window    *OwnWindow `json:"window"` // the open or next one; null: none is planned
+	Window    *ownWindow `json:"window"` // the open or next one; null: none is planned
 	Own
 }
 
-// OwnWindow is a window, and whether it refuses this client.
-type OwnWindow struct {
+// ownWindow is a window, and whether it refuses this client.
+type ownWindow struct {
 	Brownout
 	Refused bool `json:"refused"`
 }
@@ -63,13 +63,13 @@ type OwnWindow struct {
 func (k *Keeper) OwnUsage(c caller.Caller, own []Own) OwnUsage {
 	now := k.options.Now()
 	inForce := k.inForce.Load()
-	mine := OwnUsage{Client: c.Known.Name, Plan: inForce.hash, Versions: []OwnVersion{}}
+	mine := OwnUsage{Client: c.Known.Name, Plan: inForce.hash, Versions: []ownVersion{}}
 	for i, v := range inForce.versions {
 		if i == 0 && v.schedule == nil {
 			continue
 		}
 		who := Calling(v.name, c)
-		my := OwnVersion{
+		my := ownVersion{
 			Name: v.name, State: v.stage(now), Exempt: v.schedule.Exempts(who),
 			Own: Own{Days: []OwnDay{}, Findings: []OwnFinding{}},
 		}
@@ -77,7 +77,7 @@ func (k *Keeper) OwnUsage(c caller.Caller, own []Own) OwnUsage {
 			my.Sunset, my.Successor, my.Migration = s.Sunset, s.Successor, s.Docs
 		}
 		if b, planned := v.schedule.NextBrownout(now); planned {
-			my.Window = &OwnWindow{b, v.schedule.Hits(b, who)}
+			my.Window = &ownWindow{b, v.schedule.Hits(b, who)}
 		}
 		for _, o := range own {
 			if o.Version == v.name {

@@ -89,7 +89,8 @@ type usage struct {
 	mu sync.Mutex
 	database
 	slow     chan struct{} // if not nil, closed when a slow database answers
-	during   func()        // called while evidence is read
+	before   func()        // if not nil, called before evidence is read
+	during   func()        // if not nil, called while evidence is read
 	releases map[string]time.Time
 
 	asked, looked int // how often evidence was read, and a release looked for
@@ -131,6 +132,9 @@ func (u *usage) Released(version string, sunset time.Time, entry string) (time.T
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.looked++
+	if u.before != nil {
+		u.before()
+	}
 	return u.releases[version+sunset.Format(time.RFC3339)+entry], u.err
 }
 
@@ -175,6 +179,7 @@ func newRig(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) 
 		c(&o)
 	}
 	r.usage = o.Usage.(*usage)
+	o.Follow = r.usage.Follow
 	var err error
 	if r.Keeper, err = lifecycle.New(o); err != nil {
 		t.Fatal(err)

@@ -172,13 +172,13 @@ func (v *served) refusal(code fault.Code, what string) *fault.Error {
 
 // Document is the public description of every version.
 type Document struct {
-	Release  string  `json:"release"`        // of the service
-	Plan     string  `json:"plan,omitempty"` // the hash of the plan in force
-	Versions []Entry `json:"versions"`
+	Release  string         `json:"release"`        // of the service
+	Plan     string         `json:"plan,omitempty"` // the hash of the plan in force
+	Versions []documentLine `json:"versions"`
 }
 
-// Entry is one version. Fields that its plan does not set are left out.
-type Entry struct {
+// documentLine is one version. Fields that its plan does not set are left out.
+type documentLine struct {
 	Name       string     `json:"name"`
 	State      Stage      `json:"state"`
 	Deprecated time.Time  `json:"deprecated,omitzero"` // may be in the future
@@ -187,26 +187,26 @@ type Entry struct {
 	Successor  string     `json:"successor,omitempty"`
 	Contract   string     `json:"contract"`
 	Migration  string     `json:"migration,omitempty"`
-	Gate       *GateState `json:"gate"` // null: the date decides alone
+	Gate       *gateState `json:"gate"` // null: the date decides alone
 }
 
-// GateState says whether a gate holds: a sunset would not take effect now.
-type GateState struct {
+// gateState says whether a gate holds: a sunset would not take effect now.
+type gateState struct {
 	Holds bool `json:"holds"`
 }
 
 func (k *Keeper) Document() Document {
 	now := k.options.Now()
 	inForce := k.inForce.Load()
-	doc := Document{Release: buildinfo.Release, Plan: inForce.hash, Versions: []Entry{}}
+	doc := Document{Release: buildinfo.Release, Plan: inForce.hash, Versions: []documentLine{}}
 	for _, v := range inForce.versions {
 		s := cmp.Or(v.schedule, &Schedule{Brownouts: []Brownout{}})
-		e := Entry{
+		e := documentLine{
 			Name: v.name, State: v.stage(now), Deprecated: s.Deprecated, Sunset: s.Sunset, Brownouts: s.Brownouts,
 			Successor: s.Successor, Contract: version.ContractPath(v.name), Migration: s.Docs,
 		}
 		if v.gate != nil {
-			e.Gate = &GateState{v.gate.Holds}
+			e.Gate = &gateState{v.gate.Holds}
 		}
 		doc.Versions = append(doc.Versions, e)
 	}

@@ -162,6 +162,29 @@ func TestWatchRuns(t *testing.T) {
 	<-ended
 }
 
+// broken is a context with a bug, which the first question to an endpoint meets.
+type broken struct{ context.Context }
+
+func (broken) Deadline() (time.Time, bool) { panic("a bug") }
+
+// A panic in the test of an endpoint fails that test, and is logged.
+func TestBugAtAnEndpoint(t *testing.T) {
+	g := newRig(t, map[chain.ID][]*node.Front{optimism: {node.NewFront(t, newEVM(t, optimism, nil))}})
+	before := safego.Panics()
+	var found Result
+	for _, r := range OnChain(broken{t.Context()}, deployment, g.Client, g.logger()) {
+		if r.What == Endpoint && r.Chain == optimism {
+			found = r
+		}
+	}
+	if found.Outcome != Failed || found.Detail != bug || safego.Panics() != before+1 {
+		t.Errorf("got %+v and %d panics", found, safego.Panics()-before)
+	}
+	if !strings.Contains(g.log.String(), "testing an endpoint") {
+		t.Errorf("the log is %s", g.log.String())
+	}
+}
+
 // TestBugInATest: a panic in the test of a chain fails that test, and is logged. There
 // is one for every chain here, as there is no client to ask through.
 func TestBugInATest(t *testing.T) {

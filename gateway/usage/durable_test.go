@@ -260,7 +260,7 @@ func TestLaterRelease(t *testing.T) {
 			expect(t, "error", fmt.Sprint(err), "USAGE_DB: "+store.ErrUnknownSchema.Error())
 		}
 		expect(t, "served", served(t, r), "a.example 1")
-		if _, err := r.Recorder.Evidence("v1", lifecycle.Gate{Days: 1}, noon); err == nil {
+		if _, err := r.Read.Evidence("v1", lifecycle.Gate{Days: 1}, noon); err == nil {
 			t.Error("a gate has read tables that this release does not know")
 		}
 		r.Exec(t, "update quotegate_meta set value = '1' where name = 'schema'")
@@ -356,4 +356,39 @@ func TestNoAddressIsStored(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A write that panics keeps its counts, and the next one writes them.
+func TestWriteThatPanics(t *testing.T) {
+	var broken atomic.Bool
+	due := make(chan time.Time)
+	r := recorded.Begin(t, store.Config{}, clock.At(noon), with(func(o *usage.Options) {
+		now := o.Now
+		o.Now = func() time.Time {
+			if broken.Load() {
+				panic("a bug in the clock")
+			}
+			return now()
+		}
+		o.After = func(time.Duration) <-chan time.Time { return due }
+	}))
+	write := func() {
+		t.Helper()
+		select {
+		case due <- noon:
+		case <-time.After(time.Minute):
+			t.Fatal("it does not wait for the next write")
+		}
+	}
+	r.Call(a, 3)
+	broken.Store(true)
+	write()
+	write() // the one before is done
+	if r.Log.Count("a bug in the clock") == 0 {
+		t.Error("nothing panicked")
+	}
+	broken.Store(false)
+	write()
+	write()
+	expect(t, "served", served(t, r), "a.example 3")
 }

@@ -14,6 +14,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -48,14 +49,13 @@ type Options struct {
 	StartTimeout time.Duration
 }
 
-// The recorder is what the gates of a plan look at.
-var _ lifecycle.Usage = (*Recorder)(nil)
-
 // Recorder counts calls. It is safe for concurrent use.
 type Recorder struct {
-	*evidence.Reader // for gates, which ask this instance
-	options          Options
-	host             string
+	options  Options
+	db       *store.Store
+	reader   *evidence.Reader
+	instance string // the number of this run in the database
+	host     string
 
 	mu     sync.Mutex
 	counts *counts // since the last write
@@ -92,36 +92,42 @@ type outage struct {
 // database is unavailable, New logs that and connects later; what is wrong with it then,
 // Unfit says.
 func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
+	o.Log = cmp.Or(o.Log, slog.Default())
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
+	o.StartTimeout = cmp.Or(o.StartTimeout, 12*time.Second)
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.After == nil {
+		o.After = time.After
+	}
 	r := &Recorder{
-		options: o,
-		counts:  newCounts(0),
-		writing: make(chan struct{}, 1),
-		done:    make(chan struct{}),
+		options:  o,
+		db:       db,
+		instance: rand.Text(),
+		counts:   newCounts(0),
+		writing:  make(chan struct{}, 1),
+		done:     make(chan struct{}),
 	}
-	if r.options.After == nil {
-		r.options.After = time.After
-	}
-	r.options.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
-	r.options.StartTimeout = cmp.Or(o.StartTimeout, 12*time.Second)
-	writer := evidence.Writer{Instance: rand.Text(), Flush: r.flushSoon, Notes: r.outageNotes}
-	r.Reader = evidence.New(db, o.Options, writer)
+	writer := evidence.Writer{Instance: r.instance, Flush: r.flushSoon, Notes: r.outageNotes}
+	r.reader = evidence.New(db, o.Options, writer)
 	r.host, _ = os.Hostname() // without one, the instance has no name
 	unknown := store.KeyFrom(rand.Text())
 	r.key.Store(&unknown)
-	r.stats.Store(&evidence.Stats{Since: r.Now()})
-	r.last = moment{own: r.Now(), database: r.Now()}
+	r.stats.Store(&evidence.Stats{Since: r.options.Now()})
+	r.last = moment{own: r.options.Now(), database: r.options.Now()}
 	r.Follow(store.NotYet, nil)
 	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	starting, cancel := context.WithTimeout(r.running, r.options.StartTimeout)
 	defer cancel()
-	err := safego.Try(r.Log, "writing the counts", func() error { return r.write(starting) })
+	err := safego.Try(r.options.Log, "writing the counts", func() error { return r.write(starting) })
 	if hopeless(err) {
 		r.stop()
 		_ = db.Close() // the first error matters
 		return nil, fmt.Errorf("USAGE_DB: %w", err)
 	}
 	r.note(err)
-	safego.Go(r.Log, "writing counts until the end", r.run)
+	safego.Go(r.options.Log, "writing counts until the end", r.run)
 	return r, nil
 }
 
@@ -140,14 +146,14 @@ func (r *Recorder) run() {
 		case <-r.options.After(pause):
 		}
 		began := time.Now()
-		safego.Do(r.Log, "writing the counts", func() { _ = r.Flush(r.running) }) // an error is noted
+		safego.Do(r.options.Log, "writing the counts", func() { _ = r.Flush(r.running) }) // an error is noted
 		pause = min(max(writeInterval, pauseFactor*time.Since(began)), maxInterval)
 	}
 }
 
 // Observe counts an answered request, if the response was a quote or an error.
 func (r *Recorder) Observe(e *event.Event) {
-	version := slices.Index(r.Versions, e.Version)
+	version := slices.Index(r.options.Versions, e.Version)
 	if version < 0 {
 		return
 	}
@@ -165,13 +171,24 @@ func (r *Recorder) Observe(e *event.Event) {
 // Follow sets the plan in force. Versions in the plan count as old from then on. The next
 // write tells the other instances which plan this one follows.
 func (r *Recorder) Follow(hash string, planned []string) {
-	old := make([]bool, len(r.Versions))
-	for i, version := range r.Versions {
-		old[i] = version != r.Current || slices.Contains(planned, version)
+	old := make([]bool, len(r.options.Versions))
+	for i, version := range r.options.Versions {
+		old[i] = version != r.options.Current || slices.Contains(planned, version)
 	}
 	r.old.Store(&old)
 	r.plan.Store(&hash)
 }
+
+// Reader reads this database, with what this process has counted since its last write.
+func (r *Recorder) Reader() *evidence.Reader { return r.reader }
+
+// Own is what one known client did on each version; see evidence.Reader.
+func (r *Recorder) Own(ctx context.Context, client string) ([]lifecycle.Own, error) {
+	return r.reader.Own(ctx, client)
+}
+
+// MaxBytes is the size of the database above which counts are given up.
+func (r *Recorder) MaxBytes() int64 { return r.db.Most }
 
 // Name is the name of a client in the report and the log. It holds no address,
 // only a hash.
@@ -207,10 +224,10 @@ func (r *Recorder) note(err error) {
 	switch {
 	case err == nil && was != nil:
 		r.outage.Store(nil)
-		r.Log.Info("usage: writing counts again", "since", humanize.Timestamp(was.since))
+		r.options.Log.Info("usage: writing counts again", "since", humanize.Timestamp(was.since))
 	case err != nil && was == nil:
-		r.outage.Store(&outage{r.Now(), err})
-		r.Log.Error("usage: counts cannot be written and stay in memory", "error", err)
+		r.outage.Store(&outage{r.options.Now(), err})
+		r.options.Log.Error("usage: counts cannot be written and stay in memory", "error", err)
 	case err != nil:
 		r.outage.Store(&outage{was.since, err})
 	}
@@ -234,7 +251,7 @@ func (r *Recorder) Close(ctx context.Context) (err error) {
 	r.once.Do(func() {
 		r.stop() // ends the writes that are under way
 		done := make(chan error, 1)
-		safego.Go(r.Log, "writing the last counts", func() {
+		safego.Go(r.options.Log, "writing the last counts", func() {
 			<-r.done
 			done <- r.writeLast(ctx)
 		})
@@ -253,12 +270,12 @@ func (r *Recorder) Close(ctx context.Context) (err error) {
 // writeLast writes what is left, notes that this instance has stopped properly, and
 // closes the database.
 func (r *Recorder) writeLast(ctx context.Context) error {
-	defer r.DB.Close() // everything is written, or cannot be
+	defer r.db.Close() // everything is written, or cannot be
 	for {
 		err := r.Flush(ctx)
 		if err == nil {
-			q := r.DB.Ask(ctx)
-			q.Exec("update quotegate_instances set stopped = written where instance = $1", r.Writer.Instance)
+			q := r.db.Ask(ctx)
+			q.Exec("update quotegate_instances set stopped = written where instance = $1", r.instance)
 			err = q.Err
 		}
 		if err == nil || hopeless(err) {

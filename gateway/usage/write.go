@@ -54,7 +54,7 @@ func (r *Recorder) write(ctx context.Context) error {
 	defer func() { <-r.writing }()
 	limited, cancel := context.WithTimeout(ctx, r.options.WriteTimeout)
 	defer cancel()
-	r.DB.Refresh(r.outage.Load() != nil)
+	r.db.Refresh(r.outage.Load() != nil)
 	for _, step := range []func(context.Context) error{r.writePending, r.collect, r.writePending, r.clean, r.measure} {
 		err := step(limited)
 		if store.Full(err) {
@@ -73,16 +73,16 @@ func (r *Recorder) writePending(ctx context.Context) error {
 	if b == nil {
 		return nil
 	}
-	if err := r.DB.Transact(ctx, func(tx *store.Session) { r.insert(tx, b) }); err != nil {
+	if err := r.db.Transact(ctx, func(tx *store.Session) { r.insert(tx, b) }); err != nil {
 		return err
 	}
 	r.pending = nil
 	if b.number == 1 && r.outage.Load() != nil {
-		r.Log.Warn("usage: calls before the database first answered have names of their own, " +
+		r.options.Log.Warn("usage: calls before the database first answered have names of their own, " +
 			"where a name is made from an address")
 	}
 	if len(b.totals) > 0 {
-		r.Changed()
+		r.reader.Changed()
 		r.measured = time.Time{}
 	}
 	return nil
@@ -91,8 +91,8 @@ func (r *Recorder) writePending(ctx context.Context) error {
 // collect makes a batch of what was counted. If our clock is far from the database's, calls
 // are counted by the database's from then on.
 func (r *Recorder) collect(ctx context.Context) error {
-	q := r.DB.Ask(ctx)
-	now := moment{own: r.Now()}
+	q := r.db.Ask(ctx)
+	now := moment{own: r.options.Now()}
 	now.database = q.Now(now.own)
 	if q.Err != nil {
 		return q.Err
@@ -121,7 +121,7 @@ func (r *Recorder) collect(ctx context.Context) error {
 // insert writes a batch. Every instance locks clients in the order of their numbers, and
 // a client before its days and findings, so that instances do not deadlock.
 func (r *Recorder) insert(tx *store.Session, b *batch) {
-	facts := tx.Prepare(b.until, r.Log)
+	facts := tx.Prepare(b.until, r.options.Log)
 	tx.LockCounting()
 	if tx.Err != nil {
 		return
@@ -131,11 +131,11 @@ func (r *Recorder) insert(tx *store.Session, b *batch) {
 		return
 	}
 	if b.jumped.Abs() > store.MaxSkew {
-		r.Log.Error("usage: the clock has jumped, so that some calls have a wrong time",
+		r.options.Log.Error("usage: the clock has jumped, so that some calls have a wrong time",
 			"by", humanize.Span(b.jumped.Abs()))
 		// If it was ahead, and is right again, what it has recorded as a gap ends now.
 		tx.Exec("update quotegate_gaps set ended = $1 where instance = $2 and began <= $1 and ended > $1",
-			b.until.Unix(), r.Writer.Instance)
+			b.until.Unix(), r.instance)
 		r.gap(tx, min(b.began.Unix(), b.until.Unix()), b.until.Unix(), "the clock jumped")
 	}
 	rows, unnamed := admit(tx, b, facts.Key)
@@ -153,19 +153,19 @@ func (r *Recorder) insert(tx *store.Session, b *batch) {
 func (r *Recorder) announce(tx *store.Session, b *batch, since time.Time) bool {
 	const next = `update quotegate_instances set batch = $1, written = $2, plan = $3, stopped = 0,
 		started = least(started, $2) where instance = $4 and batch = $1 - 1`
-	if tx.Exec(next, b.number, b.until.Unix(), *r.plan.Load(), r.Writer.Instance) == 1 {
+	if tx.Exec(next, b.number, b.until.Unix(), *r.plan.Load(), r.instance) == 1 {
 		return true
 	}
 	var last, written, newest int64
 	tx.Each("select batch, written from quotegate_instances where instance = $1",
-		[]any{r.Writer.Instance}, []any{&last, &written}, func() {})
+		[]any{r.instance}, []any{&last, &written}, func() {})
 	tx.Get("select coalesce(max(written), 0) from quotegate_instances", nil, &newest)
 	if tx.Err != nil || last == b.number {
 		return false
 	}
 	if b.number > 1 {
 		began := min(cmp.Or(written, newest, since.Unix()), b.until.Unix())
-		r.Log.Error("usage: the database was restored to an earlier state or replaced; counts are missing",
+		r.options.Log.Error("usage: the database was restored to an earlier state or replaced; counts are missing",
 			"from", humanize.Timestamp(time.Unix(began, 0)), "to", humanize.Timestamp(b.until))
 		r.gap(tx, began, b.until.Unix(), "the database was restored to an earlier state")
 	}
@@ -173,13 +173,13 @@ func (r *Recorder) announce(tx *store.Session, b *batch, since time.Time) bool {
 		values ($1, $2, $3, $4, $5, $6, 0)
 		on conflict (instance) do update set plan = excluded.plan, batch = excluded.batch,
 		written = excluded.written, stopped = 0`,
-		r.Writer.Instance, r.host, *r.plan.Load(), b.number, b.began.Unix(), b.until.Unix())
+		r.instance, r.host, *r.plan.Load(), b.number, b.began.Unix(), b.until.Unix())
 	return true
 }
 
 func (r *Recorder) gap(tx *store.Session, began, ended int64, reason string) {
 	tx.Exec("insert into quotegate_gaps (instance, began, ended, reason) values ($1, $2, $3, $4)",
-		r.Writer.Instance, began, ended, reason)
+		r.instance, began, ended, reason)
 }
 
 // admit chooses the rows that are written under their names, by client. The rest are calls
@@ -269,7 +269,7 @@ func (r *Recorder) insertDays(tx *store.Session, rows []*calls) {
 			exempt = 1
 		}
 		values[i] = []any{
-			r.Versions[c.version], c.id, c.day, c.by[served], c.by[brownout], c.by[retired], c.by[rehearsed],
+			r.options.Versions[c.version], c.id, c.day, c.by[served], c.by[brownout], c.by[retired], c.by[rehearsed],
 			c.by[failed], c.hours, c.last, c.last410, c.lastRehearse, c.proven, c.position, exempt,
 		}
 	}
@@ -290,7 +290,7 @@ func (r *Recorder) insertFindings(tx *store.Session, rows []*calls) {
 	for _, c := range rows {
 		for _, f := range c.findings {
 			days[c.day] = append(days[c.day], []any{
-				r.Versions[c.version], c.id, c.day, string(f.Outcome), string(f.Code), f.Param, f.calls,
+				r.options.Versions[c.version], c.id, c.day, string(f.Outcome), string(f.Code), f.Param, f.calls,
 			})
 		}
 	}
@@ -315,7 +315,8 @@ func (r *Recorder) insertTotals(tx *store.Session, totals map[versionHour]total,
 	}
 	var rows [][]any
 	for in, sum := range all {
-		rows = append(rows, []any{in.hour, r.Versions[in.version], outcomeNames[in.outcome], sum.calls, sum.unnamed})
+		version := r.options.Versions[in.version]
+		rows = append(rows, []any{in.hour, version, outcomeNames[in.outcome], sum.calls, sum.unnamed})
 	}
 	tx.Insert(`insert into quotegate_totals as t (hour, version, outcome, calls, unnamed) ROWS
 		on conflict (hour, version, outcome) do update set
@@ -328,12 +329,12 @@ const measureEvery = time.Minute
 // measure reads the stats, and makes room in a database that is too large.
 func (r *Recorder) measure(ctx context.Context) error {
 	at := r.last.database
-	q := r.DB.Ask(ctx)
-	s := r.ReadStats(q, at)
+	q := r.db.Ask(ctx)
+	s := r.reader.ReadStats(q, at)
 	s.Traffic = r.stats.Load().Traffic
 	whole := at.Sub(r.measured).Abs() >= measureEvery
 	if whole {
-		s.Traffic = r.ReadTraffic(q, at)
+		s.Traffic = r.reader.ReadTraffic(q, at)
 	}
 	if q.Err != nil {
 		return q.Err
@@ -342,7 +343,7 @@ func (r *Recorder) measure(ctx context.Context) error {
 	if whole {
 		r.measured = at
 	}
-	if s.Bytes > r.DB.Most && at.Sub(r.relieved).Abs() > relievePause {
+	if s.Bytes > r.db.Most && at.Sub(r.relieved).Abs() > relievePause {
 		return r.giveUp(ctx, at)
 	}
 	return nil
@@ -355,25 +356,25 @@ const relievePause = time.Minute
 // attempt, if the database is about as large as it may be. Otherwise the disk is full,
 // of other things: counts wait, and none are given up.
 func (r *Recorder) relieve(ctx context.Context, err error) error {
-	q := r.DB.Ask(ctx)
+	q := r.db.Ask(ctx)
 	size := q.Size()
-	if q.Err != nil || size < r.DB.Most/10*9 {
+	if q.Err != nil || size < r.db.Most/10*9 {
 		return fmt.Errorf("%w: %w", store.ErrDiskFull, err)
 	}
-	return errors.Join(err, r.giveUp(ctx, q.Now(r.Now())))
+	return errors.Join(err, r.giveUp(ctx, q.Now(r.options.Now())))
 }
 
 // giveUp deletes the oldest day, and records that as a gap.
 func (r *Recorder) giveUp(ctx context.Context, at time.Time) error {
-	q := r.DB.Ask(ctx)
+	q := r.db.Ask(ctx)
 	oldest := oldestDay(q)
 	if q.Err != nil || oldest < 0 {
 		return q.Err
 	}
 	r.relieved = at
-	r.Log.Error("usage: the database reached its maximum size; the counts of its oldest day are deleted",
-		"bytes", r.DB.Most, "day", humanize.Date(time.Unix(oldest*day, 0)))
-	return r.DB.Transact(ctx, func(tx *store.Session) {
+	r.options.Log.Error("usage: the database reached its maximum size; the counts of its oldest day are deleted",
+		"bytes", r.db.Most, "day", humanize.Date(time.Unix(oldest*day, 0)))
+	return r.db.Transact(ctx, func(tx *store.Session) {
 		deleteDays(tx, oldest+1)
 		r.gap(tx, oldest*day, min((oldest+1)*day, at.Unix()),
 			"the database reached its maximum size, and counts were deleted")
@@ -402,11 +403,11 @@ func (r *Recorder) clean(ctx context.Context) error {
 	if at.Sub(r.cleaned).Abs() < cleanEvery {
 		return nil
 	}
-	q := r.DB.Ask(ctx)
+	q := r.db.Ask(ctx)
 	oldest := oldestDay(q)
 	before := min(store.FirstDay(at, store.KeepDays), oldest+1)
 	if before > oldest && q.Err == nil {
-		q.Err = r.DB.Transact(ctx, func(tx *store.Session) { deleteDays(tx, before) })
+		q.Err = r.db.Transact(ctx, func(tx *store.Session) { deleteDays(tx, before) })
 	}
 	old := (before + store.KeepDays - store.KeepTotals) * day
 	q.Exec("delete from quotegate_totals where hour < $1", old)

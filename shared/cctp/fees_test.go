@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
@@ -411,6 +412,29 @@ func TestOneSourceFailsAlone(t *testing.T) {
 			})
 		})
 	}
+}
+
+// broken is a transport whose answers have a bug.
+type broken struct{}
+
+func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{}, Body: broken{}, Request: r}, nil
+}
+func (broken) Read([]byte) (int, error) { panic("a bug") }
+func (broken) Close() error             { return nil }
+
+// A look-up that panics leaves the built-in rate, and is made again.
+func TestLookupThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		before := safego.Panics()
+		f := newFees(t, "https://issuer.example", io.Discard, broken{})
+		f.Warm(t.Context())
+		time.Sleep(renewal + time.Second)
+		if got, want := safego.Panics()-before, uint64(2*len(f.sources)); got != want {
+			t.Errorf("got %d panics, want %d", got, want)
+		}
+		wantRate(t, f, linea, "13")
+	})
 }
 
 func TestCloseEndsTheWork(t *testing.T) {

@@ -1,6 +1,7 @@
 package jsonfile_test
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/jsonfile"
@@ -143,4 +145,27 @@ func TestWatchKeepsTheLastGoodFile(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A poll that panics is followed by the next one.
+func TestPollThatPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "f.json")
+		put(t, path, `{"name": "first"}`)
+		times := 0
+		w := &jsonfile.Watch[file]{
+			Path: path, Size: jsonfile.MaxSize, What: "test file", Now: time.Now, Log: slog.New(slog.DiscardHandler),
+			Parse: func([]byte) (file, error) {
+				times++
+				panic("a bug")
+			},
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*jsonfile.PollEvery+time.Second)
+		defer cancel()
+		time.AfterFunc(jsonfile.PollEvery+time.Second, func() { put(t, path, `{"name": "second"}`) })
+		w.Run(ctx)
+		if times != 2 {
+			t.Errorf("the file was read %d times, want 2", times)
+		}
+	})
 }

@@ -13,10 +13,11 @@ import (
 	"encoding/base32"
 	"encoding/binary"
 	"math"
+	"math/big"
 	"strings"
 
 	"filippo.io/edwards25519"
-	"github.com/consensys/gnark-crypto/ecc/bn254/fr"
+	"github.com/iden3/go-iden3-crypto/constants"
 
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -72,7 +73,7 @@ func ParseAddress(text string) (Address, error) {
 	}
 
 	// Engines reduce a larger key silently, and so pay a different key.
-	if new(fr.Element).SetBytesCanonical(a.master[:]) != nil {
+	if new(big.Int).SetBytes(a.master[:]).Cmp(constants.Q) >= 0 {
 		return Address{}, refuse("master public key is not below the prime of the field")
 	}
 	if a.master == [32]byte{} {

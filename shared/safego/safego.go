@@ -26,16 +26,6 @@ var total atomic.Uint64
 // Panics is how many panics were caught since the process started.
 func Panics() uint64 { return total.Load() }
 
-// saboteur is called before each piece of work, if a test has set one.
-var saboteur atomic.Pointer[func(what string)]
-
-// InjectPanics has f called before each piece of work, within its guard, until restore is
-// called. It is for tests, whose f panics: so they reach work that does not panic.
-func InjectPanics(f func(what string)) (restore func()) {
-	saboteur.Store(&f)
-	return func() { saboteur.Store(nil) }
-}
-
 // Do runs work and returns when it is done, or has panicked. what names the work
 // in the log.
 func Do(log *slog.Logger, what string, work func()) {
@@ -54,9 +44,6 @@ func Try(log *slog.Logger, what string, work func() error) (err error) {
 			err = fmt.Errorf("internal error: %s panicked; see the log", what)
 		}
 	}()
-	if sabotage := saboteur.Load(); sabotage != nil {
-		(*sabotage)(what)
-	}
 	return work()
 }
 

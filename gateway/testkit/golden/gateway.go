@@ -254,7 +254,6 @@ type unused struct{ lifecycle.Usage }
 
 func (unused) Name(who caller.Identity) string                      { return who.String() }
 func (unused) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
-func (unused) Follow(string, []string)                              {}
 
 // sentence is an error for the client to read, as those of accounts are.
 type sentence string

@@ -33,12 +33,27 @@ var Noon = time.Date(2027, 3, 10, 12, 32, 10, 0, time.UTC)
 // Rig is a recorder under test, of the versions v3 and v1, of which v3 is the current one.
 type Rig struct {
 	*usage.Recorder
+	Read  *evidence.Reader
+	DB    *store.Store
 	Clock *clock.Clock
 	Log   *journal.Journal
 }
 
 // Option changes what a recorder is begun with.
 type Option func(*clock.Clock, *store.Store, *usage.Options)
+
+// Versions are those that a rig serves.
+var Versions = []string{"v3", "v1"}
+
+// Knowing has the operator know clients.
+func Knowing(known func(recorded string) (caller.Client, bool)) Option {
+	return func(_ *clock.Clock, _ *store.Store, o *usage.Options) { o.Known = known }
+}
+
+// Asking has a registry that tells which integrators it has.
+func Asking(registered func(ctx context.Context, id string) (bool, error)) Option {
+	return func(_ *clock.Clock, _ *store.Store, o *usage.Options) { o.Registered = registered }
+}
 
 // Ahead has the recorder's own clock be ahead of the database's.
 func Ahead(d time.Duration) Option {
@@ -70,14 +85,16 @@ func Start(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) (
 	db.Clock = at.Now
 	never := func(time.Duration) <-chan time.Time { return nil } // after the first write only the test writes
 	o := usage.Options{After: never, Options: evidence.Options{
-		Versions: []string{"v3", "v1"}, Current: "v3", Now: at.Now, Log: slog.New(slog.NewTextHandler(r.Log, nil)),
+		Versions: Versions, Current: "v3", Now: at.Now, Log: slog.New(slog.NewTextHandler(r.Log, nil)),
+		Slow: time.Hour, // no test gets what was read before
 	}}
 	for _, option := range options {
 		option(at, db, &o)
 	}
 	r.Recorder, err = usage.New(t.Context(), db, o)
 	if err == nil {
-		r.Slow = time.Hour // no test gets what was read before
+		r.Read = r.Reader()
+		r.DB = db
 	}
 	return r, err
 }
@@ -114,7 +131,7 @@ func (r *Rig) Evidence(t testing.TB, version string, days int) lifecycle.Evidenc
 // Gate is the evidence of a gate, before any sunset.
 func (r *Rig) Gate(t testing.TB, version string, gate lifecycle.Gate) lifecycle.Evidence {
 	t.Helper()
-	e, err := r.Recorder.Evidence(version, gate, r.Clock.Now().Add(time.Hour))
+	e, err := r.Read.Evidence(version, gate, r.Clock.Now().Add(time.Hour))
 	if err != nil {
 		t.Error(err)
 	}
@@ -156,7 +173,7 @@ func (r *Rig) Exec(t testing.TB, statement string) {
 // Report is that of all clients.
 func (r *Rig) Report(t testing.TB) evidence.Report {
 	t.Helper()
-	read, err := r.Recorder.Report(context.Background(), evidence.Query{Per: 1000})
+	read, err := r.Read.Report(context.Background(), evidence.Query{Per: 1000})
 	if err != nil {
 		t.Error(err)
 		t.FailNow()

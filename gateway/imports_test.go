@@ -52,7 +52,7 @@ var layers = map[string][]string{
 	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/safego", "shared/integrator", "shared/rpc", "shared/humanize"},
 	"gateway/metrics":   {"gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "shared/*"},
-	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "shared/fault", "shared/safego", "shared/setting", "shared/static", "shared/humanize"},
+	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "shared/fault", "shared/safego", "shared/setting", "shared/static", "shared/humanize"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/static", "shared/version"},
 	"gateway":           {"shared/*", "v*", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "cmd/internal/cli"},

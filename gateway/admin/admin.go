@@ -25,14 +25,15 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/httprate"
+	"golang.org/x/time/rate"
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/setting"
 	"github.com/quotegate/quotegate/shared/static"
@@ -69,22 +70,21 @@ type handler struct {
 	options      Options
 	descriptions map[string]string // what is at each path
 	token        [sha256.Size]byte
-	wrongTokens  *limit.Door
-	refusals     *limit.LogSampler // of the log
+	wrongTokens  *httprate.RateLimiter
+	logged       *rate.Limiter // refusals
+	unlogged     atomic.Uint64 // refusals since the last line
 }
 
-const (
-	wrongPerMinute = 30 // requests without the token, from an address
-	wrongSources   = 1024
-)
+const wrongPerMinute = 30 // requests without the token, from an address
 
 const livez, readyz = "/livez", "/readyz"
 
 func Handler(o Options) http.Handler {
 	h := &handler{
 		options: o, descriptions: map[string]string{},
-		token: sha256.Sum256([]byte(o.Token)), wrongTokens: limit.NewDoor(wrongPerMinute, wrongSources),
-		refusals: limit.NewLogSampler(),
+		token: sha256.Sum256([]byte(o.Token)), logged: rate.NewLimiter(10, 10),
+		wrongTokens: httprate.NewRateLimiter(wrongPerMinute, time.Minute,
+			httprate.WithResponseHeaders(httprate.ResponseHeaders{RetryAfter: "Retry-After"})),
 	}
 	return h.routes()
 }
@@ -156,27 +156,21 @@ func (h *handler) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// warn logs a refusal, unless there were too many just now.
+// warn logs a refusal, at most 20 times a second. The next line says how many were left out.
 func (h *handler) warn(why string, r *http.Request) {
-	if h.refusals.Skip(time.Now()) {
+	if !h.logged.Allow() {
+		h.unlogged.Add(1)
 		return
 	}
-	attributes := []any{"remote", r.RemoteAddr, "why", why}
-	if n := h.refusals.LeftOut(); n > 0 {
-		attributes = append(attributes, "unlogged", n)
-	}
-	h.options.Log.Warn("admin: request refused", attributes...)
+	h.options.Log.Warn("admin: request refused", "remote", r.RemoteAddr, "why", why, "unlogged", h.unlogged.Swap(0))
 }
 
 // challenge asks for the token, some times a minute. The right token always passes.
 func (h *handler) challenge(w http.ResponseWriter, r *http.Request, why string) {
-	peer, _ := netip.ParseAddrPort(r.RemoteAddr) // a peer without an address has a limit together with others
-	if wait, over := h.wrongTokens.Take(limit.Address(peer.Addr()), wrongPerMinute); over {
-		seconds := int((wait + time.Second - 1) / time.Second)
-		w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	host, _, _ := net.SplitHostPort(r.RemoteAddr) // peers without an address have a limit together
+	if h.wrongTokens.OnLimit(w, r, httprate.CanonicalizeIP(host)) {
 		fail(w, http.StatusTooManyRequests, fmt.Sprintf(
-			"Rate limit exceeded: %d wrong tokens per minute. Retry in %s.", wrongPerMinute,
-			humanize.Count(seconds, "second", "seconds")))
+			"Rate limit exceeded: %d wrong tokens per minute. Retry in a minute.", wrongPerMinute))
 		return
 	}
 	const realm = "quotegate admin: any name, and the token as password"

@@ -2,7 +2,6 @@ package limit
 
 import (
 	"math/rand/v2"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -12,7 +11,7 @@ import (
 // model is the rule itself: the accepted times of every source within the last minute.
 type model map[id][]time.Time
 
-func (m model) take(from id, limit int, now time.Time) (allowed bool, used int, wait time.Duration) {
+func (m model) allow(from id, limit int, now time.Time) (allowed bool, used int, wait time.Duration) {
 	var counted []time.Time
 	for _, at := range m[from] {
 		if now.Sub(at) < window {
@@ -35,13 +34,16 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 	b := newBudget(maxSources, c.Now)
 	m := model{}
 	refused := 0
+	// Times that look the same, as they are held in 32 bits, and almost so.
+	const around = (1 << 32) * time.Microsecond
+	whole := []time.Duration{around, around - time.Microsecond, around + time.Second, 10 * around}
 	for range 50_000 {
 		from := source(random.IntN(5)).id
 		if random.IntN(4) == 0 {
 			from = Key(uint64(1+random.IntN(3)), 0).id
 		}
 		limit := []int{1, 3, 30}[random.IntN(3)] // also one that changes
-		allowed, used, wait := m.take(from, limit, c.Now())
+		allowed, used, wait := m.allow(from, limit, c.Now())
 		d := b.allow(from, limit)
 		if d.allowed != allowed || d.used != used || d.wait != wait {
 			t.Fatalf("%s, %d a minute: got %+v, want allowed %v, used %d, wait %s", from, limit, d, allowed, used, wait)
@@ -51,11 +53,13 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 		}
 		switch random.IntN(10) {
 		case 0:
-			c.Advance(time.Duration(random.Int64N(int64(window / 4))))
+			c.Advance(time.Duration(random.Int64N(int64(window / 4))).Truncate(time.Microsecond))
 		case 1: // to the very moment at which the next may pass
 			c.Advance(wait)
 		case 2:
-			c.Advance(1)
+			c.Advance(time.Microsecond)
+		case 3:
+			c.Advance(whole[random.IntN(len(whole))])
 		}
 	}
 	if refused < 1000 {
@@ -67,8 +71,8 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	b := newBudget(maxSources, c.Now)
-	holder := Key(7, 0).id
-	b.allow(holder, 30)
+	key := Key(7, 0).id
+	b.allow(key, 30)
 	for n := range maxSources {
 		b.allow(source(n).id, 30)
 	}
@@ -81,80 +85,109 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 		t.Errorf("got %d held and %d forgotten, want all and none", held, forgotten)
 	}
 
-	// As many again within the minute: they take the place of others, but of no holder.
+	// As many again within the minute: they take the place of others, but of no holder of a key.
 	for n := range maxSources {
 		b.allow(source(maxSources+n).id, 30)
 	}
-	if held, forgotten := b.size(); held != b.max || forgotten != uint64(2*maxSources+1-b.max) {
+	if held, forgotten := b.size(); held != b.max+1 || forgotten != uint64(2*maxSources-b.max) {
 		t.Errorf("got %d sources and %d forgotten early, want %d and all others", held, forgotten, b.max)
 	}
 	if d := b.allow(source(2*maxSources-1).id, 30); d.used != 1 {
 		t.Errorf("the source seen last: got %+v, want it counted", d)
 	}
-	if d := b.allow(holder, 30); d.used != 1 {
+	if d := b.allow(key, 30); d.used != 1 {
 		t.Errorf("the holder of a key: got %+v, want it counted", d)
+	}
+
+	// When their minute is over, they are dropped, and nothing else is forgotten early.
+	_, before := b.size()
+	c.Advance(window)
+	if held, forgotten := b.size(); held != 1 || forgotten != before {
+		t.Errorf("got %d held and %d forgotten after the minute, want 1 and %d", held, forgotten, before)
 	}
 }
 
-// Only a source within its minute is forgotten too early. One that has left makes room
-// without notice, and is dropped within a quarter of a minute.
-func TestBudgetCountsWhatItForgets(t *testing.T) {
+// The address seen longest ago is forgotten, and counted as forgotten early if it has
+// requests within the minute. Holders of keys take no place and lose none.
+func TestShardForgets(t *testing.T) {
 	t.Parallel()
-	c := newClock()
-	b := newBudget(1, c.Now)
-	sources := []id{source(0).id, source(1).id, Key(1, 0).id, Key(2, 0).id}
+	s := newShard(2)
+	now := time.Duration(0)
+	names := map[id]string{Key(1, 0).id: "key", Key(2, 0).id: "other key"}
+	for n, name := range []string{"a", "b", "c"} {
+		names[source(n).id] = name
+	}
+	ids := map[string]id{}
+	for from, name := range names {
+		ids[name] = from
+	}
 	for _, step := range []struct {
 		later     time.Duration
-		from      int
+		from      string
 		used      int
 		forgotten uint64
-		held      int
+		held      int // addresses
 	}{
-		{0, 0, 0, 0, 1}, {0, 0, 1, 0, 1}, {0, 1, 0, 1, 1}, {0, 0, 0, 2, 1}, // each takes the place of the other
-		{window, 1, 0, 2, 1},                  // the first is swept
-		{sweepEvery - 1, 1, 1, 2, 1},          // not swept again yet
-		{window - sweepEvery + 1, 1, 1, 2, 1}, // swept while it has one request left
-		{sweepEvery - 1, 0, 0, 3, 1},
-		{0, 2, 0, 3, 2}, {0, 3, 0, 3, 3}, // holders of keys take no place
-		{0, 1, 0, 4, 3}, {0, 0, 0, 5, 3}, {0, 1, 0, 6, 3}, {0, 0, 0, 7, 3}, // nor lose theirs
-		{0, 2, 1, 7, 3}, {0, 3, 1, 7, 3},
-		{window + sweepEvery, 0, 0, 7, 1}, // and are dropped too
-		{0, 2, 0, 7, 2},
-		{window - 1, 0, 1, 7, 2},
-		{1, 0, 1, 7, 2}, // the holder has left, and is held until the next sweep
-		{sweepEvery - 1, 0, 2, 7, 1},
+		{0, "a", 0, 0, 1}, {0, "b", 0, 0, 2}, {0, "a", 1, 0, 2},
+		{0, "c", 0, 1, 2}, // in the place of b
+		{0, "a", 2, 1, 2},
+		{0, "a", 2, 1, 2}, // refused, and seen all the same
+		{0, "b", 0, 2, 2}, // in the place of c
+		{0, "a", 2, 2, 2},
+		{0, "key", 0, 2, 2}, {0, "other key", 0, 2, 2},
+		{window - 1, "b", 1, 2, 2}, // at the end of the minute
+		{1, "c", 0, 2, 2},          // a has left, and makes room without notice
+		{0, "key", 0, 2, 2}, {0, "key", 1, 2, 2},
+		{window, "c", 0, 2, 1}, // all are dropped, and c is new
+		{0, "other key", 0, 2, 1},
 	} {
-		c.Advance(step.later)
-		d := b.allow(sources[step.from], 30)
-		if held, forgotten := b.size(); d.used != step.used || forgotten != step.forgotten || held != step.held {
-			t.Errorf("%+v: got %+v, %d forgotten and %d held", step, d, forgotten, held)
+		now += step.later
+		d := s.allow(ids[step.from], 2, now)
+		if d.used != step.used || s.forgotten != step.forgotten || s.addresses.Len() != step.held {
+			t.Errorf("%+v: got %+v, %d forgotten and %d held", step, d, s.forgotten, s.addresses.Len())
 		}
 	}
 }
 
-func TestBudgetTakesARequestBack(t *testing.T) {
+// A call drops two expired addresses and no more, so that none takes long.
+func TestShardDropsWhatHasExpired(t *testing.T) {
+	t.Parallel()
+	s := newShard(100)
+	for n := range 10 {
+		s.allow(source(n).id, 30, 0)
+	}
+	for _, want := range []int{9, 7, 5, 3, 1, 1} { // with the one that calls
+		s.allow(source(10).id, 30, window)
+		if got := s.addresses.Len(); got != want {
+			t.Errorf("got %d addresses, want %d", got, want)
+		}
+	}
+}
+
+func TestBudgetGivesBack(t *testing.T) {
 	t.Parallel()
 	for name, from := range map[string]id{"address": source(1).id, "key": Key(1, 0).id} {
 		c := newClock()
 		b := newBudget(maxSources, c.Now)
-		var taken []time.Duration
+		var counted []micros
 		for range 3 {
-			taken = append(taken, b.allow(from, 3).at)
+			counted = append(counted, b.allow(from, 3).at)
 			c.Advance(10 * time.Second)
 		}
-		b.giveBack(from, taken[1])
-		b.giveBack(from, taken[1]) // was taken back already
-		b.giveBack(source(2).id, taken[1])
-		if got, want := b.sources[from], (times{taken[0], taken[2]}); !slices.Equal(got, want) {
-			t.Errorf("%s: got %v, want %v", name, got, want)
+		b.giveBack(from, counted[1])
+		b.giveBack(from, counted[1]) // was given back already
+		b.giveBack(source(2).id, counted[1])
+		b.giveBack(Key(2, 0).id, counted[1])
+		d := b.allow(from, 3)
+		if !d.allowed || d.used != 2 || d.wait != 30*time.Second {
+			t.Errorf("%s: got %+v, want the first and the third counted", name, d)
 		}
-		b.giveBack(from, taken[2])
-		b.giveBack(from, taken[0])
-		if got := b.sources[from]; len(got) != 0 {
-			t.Errorf("%s: got %v, want nothing left", name, got)
+		b.giveBack(from, d.at)
+		b.giveBack(from, counted[2])
+		b.giveBack(from, counted[0])
+		if d := b.allow(from, 3); d.used != 0 {
+			t.Errorf("%s: got %+v, want nothing left", name, d)
 		}
-		c.Advance(sweepEvery)
-		b.allow(from, 3) // drops a source of which nothing is left
 	}
 }
 

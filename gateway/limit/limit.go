@@ -28,10 +28,10 @@ const window = time.Minute
 type Limiter struct {
 	perMinute int // 0: nothing is limited
 
-	quotes *budget
-	reads  *budget
-	door   *Door
-	redis  *redisCounter // nil without Redis
+	quotes   *budget
+	reads    *budget
+	requests *requestLimit
+	redis    *redisCounter // nil without Redis
 
 	allowed, refused, uncounted atomic.Uint64
 }
@@ -56,7 +56,7 @@ func newLimiter(
 	}
 	l.quotes = newBudget(maxSources, now)
 	l.reads = newBudget(maxSources, now)
-	l.door = NewDoor(doorLimit(cfg.PerMinute), maxSources)
+	l.requests = newRequestLimit(requestsPerMinute(cfg.PerMinute), maxSources)
 	if cfg.RedisURL != "" {
 		l.redis = newRedisCounter(ctx, cfg, log, wait)
 	}
@@ -79,7 +79,7 @@ func (l *Limiter) AdmitQuote(h http.Header, from Source) *fault.Error {
 	if limit == 0 {
 		return nil
 	}
-	return l.conclude(h, limit, "requests", l.takeQuote(from, limit))
+	return l.conclude(h, limit, "requests", l.countQuote(from, limit))
 }
 
 // AdmitRead counts a question that asks the nodes, or returns why it is refused. It sets
@@ -98,18 +98,18 @@ func (l *Limiter) AdmitRequest(from Source) *fault.Error {
 	if limit == 0 {
 		return nil
 	}
-	limit = doorLimit(limit)
-	wait, over := l.door.Take(from, limit)
-	if !over {
+	limit = requestsPerMinute(limit)
+	wait, exceeded := l.requests.exceeded(from.id, limit)
+	if !exceeded {
 		return nil
 	}
 	return l.refuse(limit, "requests of any kind", wait)
 }
 
-// takeQuote asks the memory first. What this instance accepted is part of what all
+// countQuote asks the memory first. What this instance accepted is part of what all
 // instances accepted, so a refusal by the memory is final. A request that the memory
 // accepted is already counted if Redis fails or has lost its data.
-func (l *Limiter) takeQuote(from Source, limit int) decision {
+func (l *Limiter) countQuote(from Source, limit int) decision {
 	own := l.quotes.allow(from.id, limit)
 	if l.redis == nil {
 		return own
@@ -146,15 +146,16 @@ func (l *Limiter) limitOf(from Source) int {
 }
 
 // conclude tells the client and the metrics of a decision, and returns the error of a
-// refusal. The headers are in canonical form, so that Set need not convert them.
+// refusal. The headers are in canonical form, and share one allocation.
 func (l *Limiter) conclude(h http.Header, limit int, what string, d decision) *fault.Error {
 	remaining := limit - d.used
 	if d.allowed {
 		remaining--
 	}
-	h.Set("Ratelimit-Limit", strconv.Itoa(limit))
-	h.Set("Ratelimit-Remaining", strconv.Itoa(max(remaining, 0)))
-	h.Set("Ratelimit-Reset", strconv.Itoa(seconds(d.wait)))
+	values := []string{strconv.Itoa(limit), strconv.Itoa(max(remaining, 0)), strconv.Itoa(seconds(d.wait))}
+	h["Ratelimit-Limit"] = values[0:1:1]
+	h["Ratelimit-Remaining"] = values[1:2:2]
+	h["Ratelimit-Reset"] = values[2:3:3]
 	if !d.allowed {
 		return l.refuse(limit, what, d.wait)
 	}

@@ -35,8 +35,8 @@ func NewBody() *Body {
 	return b
 }
 
-// AppendText appends a text as a JSON string. Most texts need no escapes.
-func AppendText(b []byte, text string) []byte {
+// appendText appends a text as a JSON string. Most texts need no escapes.
+func appendText(b []byte, text string) []byte {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			escaped, _ := version.Encode(text) // a string can always be encoded
@@ -84,13 +84,13 @@ func (b *Body) CloseArray() { b.json = append(b.json, '}', ']') }
 
 func (b *Body) Text(name, value string) {
 	b.Literal(name, "")
-	b.json = AppendText(b.json, value)
+	b.json = appendText(b.json, value)
 }
 
 func (b *Body) Texts(name, first, second string) {
 	b.Literal(name, "[")
-	b.json = append(AppendText(b.json, first), ',')
-	b.json = append(AppendText(b.json, second), ']')
+	b.json = append(appendText(b.json, first), ',')
+	b.json = append(appendText(b.json, second), ']')
 }
 
 // Time adds a time of day in UTC, to the second.

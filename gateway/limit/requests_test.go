@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestTheDoor(t *testing.T) {
+func TestRequestLimit(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name      string
@@ -54,7 +54,7 @@ func TestTheDoor(t *testing.T) {
 	}
 }
 
-func TestTheDoorCounts(t *testing.T) {
+func TestWindowCounter(t *testing.T) {
 	t.Parallel()
 	minute := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	for _, tt := range []struct {
@@ -82,22 +82,6 @@ func TestTheDoorCounts(t *testing.T) {
 		current, previous, err := c.Get("10049", start, start.Add(-window))
 		if current != tt.current || previous != tt.previous || err != nil {
 			t.Errorf("%s: got %d, %d and %v, want %d and %d", tt.name, current, previous, err, tt.current, tt.previous)
-		}
-	}
-}
-
-func TestLogSampler(t *testing.T) {
-	t.Parallel()
-	s := NewLogSampler()
-	for second := range 2 {
-		written := 0
-		for n := range 50 {
-			if !s.Skip(time.Unix(int64(second), int64(n))) {
-				written++
-			}
-		}
-		if left := s.LeftOut(); written != 10 || left != 40 || s.LeftOut() != 0 {
-			t.Errorf("second %d: got %d lines and %d left out, want 10 and 40, told once", second, written, left)
 		}
 	}
 }

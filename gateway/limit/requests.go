@@ -9,20 +9,21 @@ import (
 	"github.com/go-chi/httprate"
 )
 
-// doorLimit is how many requests of any kind a source has, beside its limit for quotes.
-func doorLimit(perMinute int) int { return max(10*perMinute, 300) }
+// requestsPerMinute is how many requests of any kind a source has, beside its limit for quotes.
+func requestsPerMinute(quotes int) int { return max(10*quotes, 300) }
 
-// Door limits what a source does in a minute, by httprate. It protects the process and its
+// requestLimit limits all requests of a source, by httprate. It protects the process and its
 // log, so an estimate is enough: httprate keeps one number a source and minute. Each
 // instance counts by itself.
-type Door struct {
-	limit int
-	rate  *httprate.RateLimiter
+type requestLimit struct {
+	perMinute int
+	rate      *httprate.RateLimiter
 }
 
-// NewDoor limits sources that have no limit of their own. sources bounds how many it counts.
-func NewDoor(limit, sources int) *Door {
-	return &Door{limit, httprate.NewRateLimiter(limit, window,
+// newRequestLimit limits sources that have no limit of their own. sources bounds how many it
+// counts.
+func newRequestLimit(perMinute, sources int) *requestLimit {
+	return &requestLimit{perMinute, httprate.NewRateLimiter(perMinute, window,
 		httprate.WithLimitCounter(newWindowCounter(sources)),
 		httprate.WithResponseHeaders(httprate.ResponseHeaders{}))} // none
 }
@@ -30,19 +31,19 @@ func NewDoor(limit, sources int) *Door {
 // anyRequest stands for every request: httprate reads nothing of it but a limit of its own.
 var anyRequest = new(http.Request)
 
-// Take counts a request, or tells how long the source has to wait: until the minute that
-// httprate counts has ended, and so much of the next has passed that its estimate has room
-// for one more.
-func (d *Door) Take(from Source, limit int) (wait time.Duration, over bool) {
+// exceeded counts a request, or returns how long the source has to wait: until the minute
+// that httprate counts has ended, and so much of the next has passed that its estimate has
+// room for one more.
+func (l *requestLimit) exceeded(from id, perMinute int) (wait time.Duration, exceeded bool) {
 	r := anyRequest
-	if limit != d.limit {
-		r = r.WithContext(httprate.WithRequestLimit(context.Background(), limit))
+	if perMinute != l.perMinute {
+		r = r.WithContext(httprate.WithRequestLimit(context.Background(), perMinute))
 	}
-	if !d.rate.OnLimit(nil, r, from.id.String()) { // it has no headers to write
+	if !l.rate.OnLimit(nil, r, from.binary()) { // it has no headers to write
 		return 0, false
 	}
 	now := time.Now()
-	return now.Truncate(window).Add(window).Sub(now) + window/time.Duration(limit), true
+	return now.Truncate(window).Add(window).Sub(now) + window/time.Duration(perMinute), true
 }
 
 // windowCounter is httprate's counter, for a bounded number of sources a minute. Beyond that

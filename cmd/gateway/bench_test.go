@@ -20,7 +20,6 @@ const mostAllocations = 50
 func BenchmarkServedQuote(b *testing.B) {
 	base, _, _ := startLogging(b, environment{
 		"TRUSTED_PROXIES": "127.0.0.1",
-		"RATE_LIMIT":      "1000",
 		"DEPLOYMENT_FILE": deploymentNamed(b, "bench"),
 		"USAGE_DB":        filepath.Join(b.TempDir(), "usage.db"),
 	}, io.Discard)
@@ -29,7 +28,7 @@ func BenchmarkServedQuote(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer conn.Close()
-	const clients = 2048
+	const clients = 4096
 	var requests [clients][]byte
 	for i := range requests {
 		requests[i] = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: bench\r\n"+
@@ -47,7 +46,7 @@ func BenchmarkServedQuote(b *testing.B) {
 			b.Fatalf("got %s, %v", answer[:n], err)
 		}
 	}
-	for range 2 * clients { // what is made once for each client has been made
+	for range clients { // what is made once for each client has been made
 		ask()
 	}
 	asked = 0

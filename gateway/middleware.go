@@ -15,10 +15,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/web"
 	"github.com/quotegate/quotegate/shared/wire"
@@ -139,8 +138,8 @@ type recordingQuoter struct{ wire.Quoter }
 
 func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.Quote, error) {
 	s := ctx.Value(stateKey{}).(*state)
-	if req.From != nil || req.Integrator != (integrator.ID{}) {
-		ctx = s.onBehalf(ctx)
+	if req.From != nil || req.Integrator != (calldata.IntegratorID{}) {
+		req.Caller = s.event.Caller.Network()
 	}
 	if req.From != nil {
 		var cancel context.CancelFunc
@@ -153,12 +152,6 @@ func (q recordingQuoter) Quote(ctx context.Context, req *quote.Request) (*quote.
 		s.event.Pair = quoted.Pair
 	}
 	return quoted, err
-}
-
-// onBehalf is a context for questions to nodes, which are shared fairly among the
-// networks of the callers.
-func (s *state) onBehalf(ctx context.Context) context.Context {
-	return context.WithValue(ctx, rpc.CallerNetwork{}, s.event.Caller.Network())
 }
 
 // newRequestID makes a random ID. It reveals nothing about other requests.

@@ -311,7 +311,7 @@ func TestCallersHaveANetwork(t *testing.T) {
 	module := current()
 	module.Routes = append(module.Routes, web.Route{
 		Path: "/v3/test", ReadsNodes: true, Handle: func(_ http.ResponseWriter, r *http.Request) error {
-			core.network.Store(networkOf(r.Context()))
+			core.network.Store(new(web.NodeReaderOf(r.Context()).Caller.String()))
 			return nil
 		},
 	})

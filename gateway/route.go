@@ -15,7 +15,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
 )
 
@@ -186,10 +185,13 @@ func (g *Gateway) serve(m *web.Module, route web.Route) http.HandlerFunc {
 			return refused
 		}
 		if route.ReadsNodes {
-			ctx, cancel := context.WithTimeout(s.onBehalf(r.Context()), requestTimeout)
+			ctx, cancel := context.WithTimeout(r.Context(), requestTimeout)
 			defer cancel()
-			r = r.WithContext(status.WithLimit(ctx, func() *fault.Error {
-				return g.Limiter.AdmitRead(w.Header(), payer(&s.event.Caller))
+			r = r.WithContext(web.WithNodeReader(ctx, web.NodeReader{
+				Caller: s.event.Caller.Network(),
+				Admit: func() *fault.Error {
+					return g.Limiter.AdmitRead(w.Header(), payer(&s.event.Caller))
+				},
 			}))
 		}
 		return route.Handle(w, r)

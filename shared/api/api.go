@@ -6,8 +6,6 @@ package api
 import (
 	"context"
 
-	"github.com/ethereum/go-ethereum/common"
-
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -29,7 +27,7 @@ type Service struct {
 
 // Tracker reports the status of a transaction.
 type Tracker interface {
-	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
+	Status(context.Context, status.Request) (*status.Status, error)
 	Ready() bool         // whether every swap can be tracked
 	Missing() []chain.ID // the chains that tracking needs and that have no endpoint
 	Alone() []chain.ID   // those with a single endpoint, which is trusted

@@ -9,7 +9,6 @@ import (
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/wire"
 )
@@ -96,7 +95,7 @@ func MapDetails(b *wire.Body, q *quote.Quote) {
 		b.Amount("maxFee", &fee.MaxFee)
 		b.Close()
 	}
-	if d.Request.Integrator != (integrator.ID{}) {
+	if d.Request.Integrator != (calldata.IntegratorID{}) {
 		b.Open("integrator")
 		b.Address("registry", d.Registry)
 		b.Number("chainId", uint64(q.Fee.ChainID))
@@ -123,7 +122,7 @@ func mapRequest(b *wire.Body, p *chain.Pair, r *quote.Request) {
 		b.Text("recipient", r.Recipient.EVM.Hex())
 		b.Number("recipientType", calldata.RecipientEVM)
 	}
-	if r.Integrator != (integrator.ID{}) {
+	if r.Integrator != (calldata.IntegratorID{}) {
 		b.Hex("integratorId", r.Integrator[:])
 	}
 	b.Close()

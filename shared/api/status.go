@@ -29,7 +29,10 @@ func (s Service) Status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.Tracker.Status(r.Context(), src, hash)
+	node := web.NodeReaderOf(r.Context())
+	found, err := s.Tracker.Status(r.Context(), status.Request{
+		Chain: src, Tx: hash, Caller: node.Caller, Admit: node.Admit,
+	})
 	if err != nil {
 		return err
 	}
@@ -199,7 +202,7 @@ func mapOrder(s *calldata.Swap) *swapBody {
 		Recipient:     mapRecipient(s),
 		RecipientType: s.RecipientType,
 		Amount:        &s.Amount,
-		IntegratorID:  s.IntegratorID,
+		IntegratorID:  common.Hash(s.IntegratorID),
 	}
 	if s.DstTooLarge != nil {
 		body.DstChain = s.DstTooLarge.Dec()

@@ -22,7 +22,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 const (
@@ -138,7 +137,7 @@ func (c *client) get(ctx context.Context, address *url.URL) ([]byte, error) {
 	case http.StatusNotFound:
 		return nil, errNotFound
 	case http.StatusTooManyRequests:
-		hold := rpc.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
+		hold := fault.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
 		hold = max(hold, shortestHold)
 		r := &refusal{hold, time.Now().Add(hold)}
 		c.refusal.Store(r)

@@ -3,6 +3,7 @@ package quote_test
 import (
 	"bytes"
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +13,10 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
@@ -57,9 +58,9 @@ type registry struct {
 	until time.Time
 }
 
-func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
+func (r *registry) Lookup(_ context.Context, caller netip.Prefix, network chain.ID, id calldata.IntegratorID) (quote.Partner, error) {
 	r.asked = append(r.asked, network)
-	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
+	return quote.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
 }
 
 // fees notes which source it was asked about.
@@ -89,7 +90,7 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 			t.Errorf("%d to %d: asked the registry of %v and for the fee of %v", p.Src, p.Dst, r.asked, f.asked)
 		}
 
-		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+		req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
 		named := mustQuote(t, engine, req)
 		if len(r.asked) != 1 || r.asked[0] != named.Fee.ChainID || named.Fee.ChainID != d.FeeChain(p.Dst) {
 			t.Errorf("%d to %d: asked the registry of %v, want that of %d", p.Src, p.Dst, r.asked, d.FeeChain(p.Dst))
@@ -222,7 +223,7 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 		{fault.InvalidRecipient, fault.Recipient, func(req *quote.Request) { req.Recipient, _ = quote.AnyRecipient.Parse(private) }},
 	} {
 		req := request(t, pair)
-		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+		req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
 		tt.spoil(req)
 		_, err := engine.Quote(t.Context(), req)
 		if e := fault.From(err); e.Code != tt.code || e.Role != tt.role {

@@ -115,12 +115,12 @@ func TestRequests(t *testing.T) {
 		endpoints             int
 		first, settling, late int
 	}{
-		"one endpoint":          {toHub, 1, 5, 1, 1},
-		"two endpoints":         {toHub, 2, 7, 1, 2},
-		"note, one endpoint":    {toNote, 1, 5, 1, 1},
-		"note, two endpoints":   {toNote, 2, 7, 1, 2},
-		"onward, one endpoint":  {onward, 1, 7, 1, 1},
-		"onward, two endpoints": {onward, 2, 10, 1, 2},
+		"one endpoint":             {toHub, 1, 5, 1, 1},
+		"two endpoints":            {toHub, 2, 7, 1, 2},
+		"note, one endpoint":       {toNote, 1, 5, 1, 1},
+		"note, two endpoints":      {toNote, 2, 7, 1, 2},
+		"forwarded, one endpoint":  {forwarded, 1, 7, 1, 1},
+		"forwarded, two endpoints": {forwarded, 2, 10, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := paidSwap(t, test.route, test.endpoints)
@@ -270,7 +270,7 @@ func TestNext(t *testing.T) {
 			test.change(s)
 			s.start()
 			now := time.Now()
-			s.Now = func() time.Time { return now }
+			s.now = func() time.Time { return now }
 			if got := s.look(); got.Next != test.want {
 				t.Errorf("got %s, again in %v, want %v: %+v", got.State, got.Next, test.want, got)
 			}
@@ -280,7 +280,7 @@ func TestNext(t *testing.T) {
 	s.swap(time.Minute)
 	s.start()
 	now := time.Now()
-	s.Now = func() time.Time { return now }
+	s.now = func() time.Time { return now }
 	s.look()
 	now = now.Add(110 * time.Second)
 	if got := s.look(); got.Next != 11*time.Second {
@@ -382,10 +382,10 @@ func TestOneLookup(t *testing.T) {
 	s.start()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = s.Status(gone, s.src, s.tx)
+	_, _ = s.Status(gone, Request{Chain: s.src, Tx: s.tx})
 	var callers sync.WaitGroup
 	ask := func() {
-		if got, err := s.Status(t.Context(), s.src, s.tx); err != nil || got.State != Settling {
+		if got, err := s.Status(t.Context(), Request{Chain: s.src, Tx: s.tx}); err != nil || got.State != Settling {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
@@ -412,17 +412,17 @@ func TestOneLookup(t *testing.T) {
 func TestNextOfKept(t *testing.T) {
 	s := newScript(t, toHub)
 	s.start()
-	now := s.Now().Add(time.Hour) // what is kept has not expired yet, however slow this test is
-	s.Now = func() time.Time { return now }
+	now := s.now().Add(time.Hour) // what is kept has not expired yet, however slow this test is
+	s.now = func() time.Time { return now }
 	for rest, want := range map[time.Duration]time.Duration{
 		40 * time.Second: 40 * time.Second, 2 * time.Second: shortestNext, -time.Second: shortestNext, time.Hour: time.Minute,
 	} {
-		k := cache.Key{Network: s.src.Network(), Name: common.Hash{byte(rest / time.Second)}}
-		_, _ = s.answers.Ask(t.Context(), k, func() (cache.Entry[entry], error) {
+		k := key{s.src.Network(), common.Hash{byte(rest / time.Second)}}
+		_, _ = s.cache.Ask(t.Context(), k, func() (cache.Entry[entry], error) {
 			kept := entry{status: &Status{State: Settling, Next: time.Minute}}
 			return cache.Entry[entry]{Value: kept, Until: now.Add(rest)}, nil
 		})
-		if got, err := s.Status(t.Context(), s.src, k.Name); err != nil || got.Next != want {
+		if got, err := s.Status(t.Context(), Request{Chain: s.src, Tx: k.tx}); err != nil || got.Next != want {
 			t.Errorf("it expires in %v: got %+v, %v, want to be asked again in %v", rest, got, err, want)
 		}
 	}
@@ -435,8 +435,8 @@ func TestFinalIsKept(t *testing.T) {
 	first := s.want(Settled, true)
 	asked := s.source().counted()
 	for i := range 2 * cacheSize {
-		k := cache.Key{Network: robinhood, Name: common.Hash{byte(i), byte(i >> 8)}}
-		s.answers.Ask(t.Context(), k, func() (cache.Entry[entry], error) { return cache.Entry[entry]{}, nil })
+		k := key{robinhood, common.Hash{byte(i), byte(i >> 8)}}
+		s.cache.Ask(t.Context(), k, func() (cache.Entry[entry], error) { return cache.Entry[entry]{}, nil })
 	}
 	s.pass(365 * 24 * time.Hour)
 	again := s.want(Settled, true)
@@ -450,14 +450,14 @@ func TestLimit(t *testing.T) {
 	s := newScript(t, toHub)
 	s.swap(time.Minute)
 	s.start()
-	limited := WithLimit(t.Context(), func() *fault.Error {
+	limited := Request{Chain: s.src, Tx: s.tx, Admit: func() *fault.Error {
 		return &fault.Error{Code: fault.RateLimited, RetryAfter: 40 * time.Second}
-	})
-	if _, err := s.Status(limited, s.src, s.tx); fault.From(err).Code != fault.RateLimited {
+	}}
+	if _, err := s.Status(t.Context(), limited); fault.From(err).Code != fault.RateLimited {
 		t.Errorf("got %v, want the limit's refusal", err)
 	}
 	s.want(Settling, false)
-	got, err := s.Status(limited, s.src, s.tx)
+	got, err := s.Status(t.Context(), limited)
 	if err != nil || got.State != Settling || !got.Repeated || got.Next != 40*time.Second {
 		t.Errorf("got %+v, %v, want the last answer", got, err)
 	}

@@ -6,11 +6,13 @@ package web
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -61,6 +63,24 @@ type Route struct {
 	// Free routes still work when their version is retired.
 	Free   bool
 	Handle Handler
+}
+
+// NodeReader is on whose behalf a route that reads nodes does so.
+type NodeReader struct {
+	Caller netip.Prefix        // the network of the caller
+	Admit  func() *fault.Error // counts a question, or says why it must not be asked
+}
+
+type nodeReaderKey struct{}
+
+func WithNodeReader(ctx context.Context, reader NodeReader) context.Context {
+	return context.WithValue(ctx, nodeReaderKey{}, reader)
+}
+
+// NodeReaderOf is the zero value for a request without one.
+func NodeReaderOf(ctx context.Context) NodeReader {
+	reader, _ := ctx.Value(nodeReaderKey{}).(NodeReader)
+	return reader
 }
 
 // JSON answers with v. Nothing is sent when v cannot be encoded.

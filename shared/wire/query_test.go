@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 func number(text string) (int, error) {
@@ -107,7 +107,7 @@ func TestZeroRecipient(t *testing.T) {
 
 // TestIntegrator: a wrong integrator does not affect other parameters.
 func TestIntegrator(t *testing.T) {
-	want, err := integrator.ParseID(wallet)
+	want, err := calldata.ParseIntegratorID(wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,14 +121,14 @@ func TestIntegrator(t *testing.T) {
 	} {
 		q := ParseQuery(query)
 		id, err := q.Integrator()
-		if e := fault.From(err); e.Code != code || Param(e) != "integratorId" || id != (integrator.ID{}) {
+		if e := fault.From(err); e.Code != code || Param(e) != "integratorId" || id != (calldata.IntegratorID{}) {
 			t.Errorf("%s: got %v and %v, want %s", query, id, err, code)
 		}
 		if _, err := DecodeSwapToAnyone(q, chain.ParseID); err != nil {
 			t.Errorf("%s: the swap is refused: %v", query, err)
 		}
 	}
-	if id, err := ParseQuery(swap).Integrator(); id != (integrator.ID{}) || err != nil {
+	if id, err := ParseQuery(swap).Integrator(); id != (calldata.IntegratorID{}) || err != nil {
 		t.Errorf("got %v and %v for none", id, err)
 	}
 }

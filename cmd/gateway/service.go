@@ -20,7 +20,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -150,7 +150,7 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 // sources are what the metrics and the page about this process show.
 func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	return metrics.Sources{
-		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
+		IssuerFees: func() []fee.IssuerFee { return s.core.Load().issuer.State() },
 		Registries: func() []rpc.Health { return s.core.Load().registry.Health() },
 		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,

@@ -6,8 +6,8 @@ package api
 import (
 	"context"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/web"
@@ -20,7 +20,7 @@ type Service struct {
 	Engine     wire.Quoter
 	Tracker    Tracker
 	Registries func() []rpc.Health
-	IssuerFees func() []cctp.State
+	IssuerFees func() []fee.IssuerFee
 	Draining   func() bool     // whether the service is shutting down; nil for never
 	Problems   func() []string // of the deployment, in sentences that anybody may read
 }

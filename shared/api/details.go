@@ -92,7 +92,7 @@ func MapDetails(b *wire.Body, q *quote.Quote) {
 		b.Open("issuerFee")
 		b.Literal("percentage", fee.Rate.Percent())
 		b.Text("origin", string(fee.Origin))
-		b.Amount("maxFee", &fee.MaxFee)
+		b.Amount("maxFee", &d.MaxFee)
 		b.Close()
 	}
 	if d.Request.Integrator != (calldata.IntegratorID{}) {

@@ -10,7 +10,6 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/safego"
@@ -25,7 +24,8 @@ type Details struct {
 	Arrival      Arrival
 	ValidUntil   time.Time
 	ValidFor     int64          // the same in seconds from now
-	IssuerFee    *IssuerFee     // of a burn, nil for others
+	IssuerFee    *fee.IssuerFee // of a burn, nil for others
+	MaxFee       uint256.Int    // that the issuer may take for a burn, as the calldata says
 	Registry     chain.Address  // that the integrator was found in, zero for none
 	Checks       *Holding       // what the sender has; nil if the request does not say who sends, or with Unchecked
 	Unchecked    string         // why there are no checks, in a sentence for the caller
@@ -41,12 +41,6 @@ type Arrival struct {
 	Deducted uint256.Int // the same as an amount
 	Seconds  uint32      // how long it usually takes, 0 for unknown
 	Unshield uint256.Int // what to take out of the privacy pool so that the swap has its amount, 0 for none
-}
-
-// IssuerFee is what the issuer may take for a burn.
-type IssuerFee struct {
-	cctp.State
-	MaxFee uint256.Int // as the calldata says
 }
 
 // RecipientCode tells on which side of a swap the recipient is a contract; nil where no
@@ -119,8 +113,8 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		if d.Hook, err = calldata.DecodeHook(call.Argument("hookData")); err != nil {
 			return fmt.Errorf("the calldata of a burn is wrong: %w", err)
 		}
-		d.IssuerFee = &IssuerFee{State: q.issuerFee}
-		d.IssuerFee.MaxFee.SetBytes(call.Argument("maxFee"))
+		d.IssuerFee = &q.issuerFee
+		d.MaxFee.SetBytes(call.Argument("maxFee"))
 	}
 	if req.Integrator != (calldata.IntegratorID{}) {
 		d.Registry = e.parts.Deployment.Registry(q.Fee.ChainID)

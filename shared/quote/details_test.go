@@ -405,7 +405,7 @@ func TestDetailsTellTheBytes(t *testing.T) {
 	q := mustQuote(t, engine, detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
 	const word = 32
 	maxFee := new(uint256.Int).SetBytes(q.Calldata[4+5*word : 4+6*word])
-	if got := q.Details.IssuerFee.MaxFee; !got.Eq(maxFee) || maxFee.Uint64() != 1926 { // ceil(ceil(12345678 × 1.3 / 10000) × 1.2)
+	if got := q.Details.MaxFee; !got.Eq(maxFee) || maxFee.Uint64() != 1926 { // ceil(ceil(12345678 × 1.3 / 10000) × 1.2)
 		t.Errorf("got a maxFee of %s, the calldata has %s", got.Dec(), maxFee.Dec())
 	}
 	if got := q.Details.Hook[4]; got.Name != "recipient" || !bytes.Equal(got.Data, alice[:]) {

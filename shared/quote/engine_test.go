@@ -14,9 +14,9 @@ import (
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
@@ -68,9 +68,9 @@ type fees struct {
 	asked []chain.ID
 }
 
-func (f *fees) Of(source chain.ID) cctp.State {
+func (f *fees) Of(source chain.ID) fee.IssuerFee {
 	f.asked = append(f.asked, source)
-	return cctp.State{Source: source, Rate: cctp.FromMilliBPS(1300), Origin: cctp.BuiltIn}
+	return fee.IssuerFee{Source: source, Rate: fee.FromMilliBPS(1300), Origin: fee.BuiltIn}
 }
 
 // TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator
@@ -188,7 +188,7 @@ func TestIssuerFeeThatCannotBeRight(t *testing.T) {
 
 type tooHigh struct{}
 
-func (tooHigh) Of(source chain.ID) cctp.State { return cctp.State{Source: source, TooHigh: true} }
+func (tooHigh) Of(source chain.ID) fee.IssuerFee { return fee.IssuerFee{Source: source, TooHigh: true} }
 
 // TestShieldNotesAreFresh: no word of a note is used twice.
 func TestShieldNotesAreFresh(t *testing.T) {

@@ -13,7 +13,6 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
@@ -78,7 +77,7 @@ type Quote struct {
 	Details    *Details    // nil if the request did not ask for them
 	Missing    *Contract   // a contract that the swap needs and that does not exist; nil if none is known
 
-	issuerFee cctp.State // of a burn
+	issuerFee fee.IssuerFee // of a burn
 }
 
 // Contract is one that a swap needs on a network.
@@ -109,7 +108,7 @@ type Partner struct {
 
 // IssuerFees knows what a burn costs. It never waits and never fails.
 type IssuerFees interface {
-	Of(source chain.ID) cctp.State
+	Of(source chain.ID) fee.IssuerFee
 }
 
 // Integrators verifies a partner in the registry of a network, for a caller.

@@ -151,21 +151,21 @@ func Core() api.Service { return CoreOf(Deployment()) }
 
 // CoreOf is Core of another deployment.
 func CoreOf(deployment *chain.Deployment) api.Service {
-	fees, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
+	issuer, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		panic(err) // an empty configuration is valid
 	}
 	return api.Service{
 		Deployment: deployment,
 		Engine: quote.NewEngine(quote.Parts{
-			Deployment: deployment, IssuerFees: fees, Integrators: registry{}, Accounts: accounts{},
+			Deployment: deployment, IssuerFees: issuer, Integrators: registry{}, Accounts: accounts{},
 			TTL: time.Minute, Now: func() time.Time { return noon },
 		}),
 		Tracker: tracker{},
 		Registries: func() []rpc.Health {
 			return []rpc.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},
-		IssuerFees: fees.State,
+		IssuerFees: issuer.State,
 		Problems: func() []string {
 			return []string{"Chain 369, registry " + deployment.Registry(369).String() +
 				": this contract does not answer as a registry: the contract reverted"}

@@ -35,7 +35,7 @@ type service struct {
 	lifecycle *lifecycle.Keeper
 	limiter   *limit.Limiter
 	recorder  *usage.Recorder
-	hooks     integrator.Hooks // that count look-ups in metrics
+	hooks     integrator.Hooks // that count lookups in metrics
 	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
 	parts     gateway.Parts // of the public handler, without the modules
@@ -182,7 +182,7 @@ func (s *service) ready() error {
 }
 
 // close stops the parts that were started, and returns an error if counts are lost. Whoever
-// calls it has ended the context of reloadOnHangup: a reload that is under way may still
+// calls it has ended the context of reloadOnHangup: a reload that is in progress may still
 // make parts, which are to be stopped too.
 func (s *service) close() (err error) {
 	close(s.stopped)

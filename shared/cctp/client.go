@@ -51,7 +51,7 @@ type client struct {
 	http    *http.Client
 	base    *url.URL
 	dest    uint32
-	slots   *semaphore.Weighted     // one for each request for a fee under way
+	slots   *semaphore.Weighted     // one for each request for a fee in progress
 	pace    *rate.Limiter           // of requests for messages
 	refusal atomic.Pointer[refusal] // the last one
 }

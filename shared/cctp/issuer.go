@@ -52,7 +52,7 @@ func (c Config) base() (*url.URL, error) {
 }
 
 const (
-	renewal  = time.Minute     // between two look-ups of a source
+	renewal  = time.Minute     // between two lookups of a source
 	patience = 5 * time.Second // how long Warm waits
 	fresh    = 5 * time.Minute // younger than this, a rate is live
 	keep     = 24 * time.Hour  // younger than this, the last good rate counts alone
@@ -65,14 +65,14 @@ type Issuer struct {
 	log     *slog.Logger
 	sources []*source // by chain
 
-	ctx  context.Context // of the look-ups
+	ctx  context.Context // of the lookups
 	stop context.CancelFunc
 	work safego.Group
 }
 
 // New gives rates for burns that are minted on the settlement chain, and
 // starts to look them up. Requests go through transport, or through one of its
-// own if that is nil. Close ends the look-ups.
+// own if that is nil. Close ends the lookups.
 func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.RoundTripper) (*Issuer, error) {
 	base, err := cfg.base()
 	if err != nil {
@@ -106,7 +106,7 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 	return i, nil
 }
 
-// Close ends the look-ups and waits until they have ended. Rates are given as
+// Close ends the lookups and waits until they have ended. Rates are given as
 // before.
 func (i *Issuer) Close() {
 	i.stop()
@@ -161,16 +161,16 @@ type source struct {
 	domain  uint32
 	builtIn fee.Rate
 
-	tried  chan struct{}          // closed after the first look-up
-	known  atomic.Pointer[result] // replaced by each look-up, never changed
-	logged fee.Origin             // what the log last said; used by the look-ups alone
+	tried  chan struct{}          // closed after the first lookup
+	known  atomic.Pointer[result] // replaced by each lookup, never changed
+	logged fee.Origin             // what the log last said; used by the lookups alone
 }
 
-// result is what the look-ups of a source have come to.
+// result is what the lookups of a source have come to.
 type result struct {
 	good    fee.Rate
 	goodAt  time.Time // zero: never
-	err     error     // of the last look-up
+	err     error     // of the last lookup
 	tooHigh bool      // the last fee that the service told is not believed
 }
 

@@ -88,7 +88,7 @@ func TestLive(t *testing.T) {
 		f, log := s.issuer(t)
 		turns := (len(f.sources) + mostAtOnce - 1) / mostAtOnce
 		if got := time.Since(start); got != time.Duration(turns)*100*time.Millisecond {
-			t.Errorf("was warm after %s, want the time of %d look-ups, four at once", got, len(f.sources))
+			t.Errorf("was warm after %s, want the time of %d lookups, four at once", got, len(f.sources))
 		}
 		for _, source := range f.sources {
 			wantRate(t, f, source.chain, fmt.Sprintf("%d.25", source.domain))
@@ -419,7 +419,7 @@ func TestCloseEndsTheWork(t *testing.T) {
 		s := startService(t, charge("7"))
 		f, log := s.issuer(t)
 		s.become(hang)
-		time.Sleep(time.Minute + time.Second) // four requests hang, the other sources wait for their turn
+		time.Sleep(time.Minute + time.Second) // four requests hang, the other sources wait for their time
 		start := time.Now()
 		f.Close()
 		f.Close()

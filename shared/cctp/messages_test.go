@@ -143,7 +143,7 @@ func TestMessagesBlocked(t *testing.T) {
 	})
 }
 
-// Many questions at once wait for their turn, and those without one in time are refused at
+// Many questions at once wait for their time, and those without one in time are refused at
 // once. Those whose caller gives up wait no longer.
 func TestMessagesPace(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -174,7 +174,7 @@ func TestMessagesPace(t *testing.T) {
 				got[<-answers]++
 			}
 			const late = "too many requests are queued for the issuer's service"
-			if got[late] == 100 { // the last turn comes when the longest wait ends, so that either may win
+			if got[late] == 100 { // the last time comes when the longest wait ends, so that either may win
 				got[late]--
 				got["answered"]++
 			}

@@ -33,7 +33,7 @@ type IssuerFee struct {
 	// TooHigh is set if Rate is 0, but the service has since told a fee above the
 	// highest that is believed. A burn with a maxFee of 0 would revert then.
 	TooHigh bool
-	// Err is why the last look-up gave no rate, in words fit for a public
+	// Err is why the last lookup gave no rate, in words fit for a public
 	// page. It is nil if it did, and where there was none.
 	Err error
 }

@@ -42,7 +42,7 @@ func TestDecide(t *testing.T) {
 	const wait, disagree = "wait", string(rpc.Disagree)
 	for _, tt := range []struct {
 		endpoints int
-		said      string
+		answers   string
 		want      string // the fee, or why there is none
 	}{
 		{1, "", wait},
@@ -90,11 +90,11 @@ func TestDecide(t *testing.T) {
 		{4, "25 900 25 900", "25"},
 		{4, "25 900 900", "900"},
 	} {
-		var said []reading
-		for _, name := range strings.Fields(tt.said) {
-			said = append(said, readings[name])
+		var given []reading
+		for _, name := range strings.Fields(tt.answers) {
+			given = append(given, readings[name])
 		}
-		v, ok := decide(said, tt.endpoints)
+		v, ok := decide(given, tt.endpoints)
 		got := fmt.Sprint(v.FeeBPS)
 		switch {
 		case !ok:
@@ -108,7 +108,7 @@ func TestDecide(t *testing.T) {
 			got += " alone"
 		}
 		if got != tt.want {
-			t.Errorf("%d endpoints that said %q: got %s, want %s", tt.endpoints, tt.said, got, tt.want)
+			t.Errorf("%d endpoints that answered %q: got %s, want %s", tt.endpoints, tt.answers, got, tt.want)
 		}
 	}
 }
@@ -381,7 +381,7 @@ func TestHangingEndpoint(t *testing.T) {
 		c.want("25", 0)
 		synctest.Wait()
 		if honest.times() != before {
-			t.Error("what both said is not kept for its time")
+			t.Error("what both answered is not cached for its time")
 		}
 	})
 }
@@ -433,9 +433,9 @@ func TestHealthOfDisagreement(t *testing.T) {
 		if c.state() != rpc.Working {
 			t.Errorf("health says %s long after the disagreement", c.state())
 		}
-		const said = `answers="[endpoint 1: 900 basis points, active true endpoint 2: 25 basis points, active true]"`
-		if !strings.Contains(c.log.String(), said) {
-			t.Errorf("the log does not say %s: %s", said, c.log.String())
+		const want = `answers="[endpoint 1: 900 basis points, active true endpoint 2: 25 basis points, active true]"`
+		if !strings.Contains(c.log.String(), want) {
+			t.Errorf("the log does not say %s: %s", want, c.log.String())
 		}
 	})
 }

@@ -247,7 +247,7 @@ func TestCallsOfALookup(t *testing.T) {
 	}
 }
 
-// The log says every ten minutes at most that endpoints differ, and what each said.
+// The log says every ten minutes at most that endpoints differ, and what each answered.
 func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -263,9 +263,9 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 				{endpoint: 4, failure: errResting}, {endpoint: 2}, {endpoint: 3, invalid: errPanicked},
 				{endpoint: 1, registration: registration{active: true}},
 			})
-			const said = `answers="[endpoint 1: 0 basis points, active true endpoint 2: 0 basis points, active false ` +
+			const want = `answers="[endpoint 1: 0 basis points, active true endpoint 2: 0 basis points, active false ` +
 				`endpoint 3: the contract's answer is invalid (undecodable) endpoint 4: no answer (resting)]"`
-			if got := strings.Count(log.String(), said); got != step.lines {
+			if got := strings.Count(log.String(), want); got != step.lines {
 				t.Errorf("%d lines after %v more, want %d", got, step.after, step.lines)
 			}
 		}

@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("the log says %s, want it left to the caller", got)
 	}
 
-	// Over a quota, checks give way, and so do others.
+	// Over a quota, checks yield, and so do others.
 	g = newRig(t, 1)
 	front = g.fronts[0]
 	front.Instead("eth_getCode", node.Limited(""))
@@ -184,7 +184,7 @@ func TestOneNetworkHoldsAQuarter(t *testing.T) {
 			slots := newSlots(l)
 			full, cancel := context.WithCancel(context.Background())
 			network := netip.MustParsePrefix("2001:db8:1::/48")
-			var underWay, refused, waited atomic.Int64
+			var inProgress, refused, waited atomic.Int64
 			var asking sync.WaitGroup
 			all := 2 * (l.Calls + l.Waiting)
 			for range all {
@@ -192,7 +192,7 @@ func TestOneNetworkHoldsAQuarter(t *testing.T) {
 					leave, f := slots.enter(full, network)
 					switch {
 					case f == nil:
-						underWay.Add(1)
+						inProgress.Add(1)
 						<-full.Done()
 						leave()
 					case full.Err() == nil:
@@ -203,8 +203,8 @@ func TestOneNetworkHoldsAQuarter(t *testing.T) {
 				})
 			}
 			synctest.Wait()
-			if underWay.Load() != l.Calls/4 || refused.Load() != all-l.Calls/4-l.Waiting/4 {
-				t.Errorf("%s: %d of %d under way and %d refused", Queue(queue), underWay.Load(), all, refused.Load())
+			if inProgress.Load() != l.Calls/4 || refused.Load() != all-l.Calls/4-l.Waiting/4 {
+				t.Errorf("%s: %d of %d in progress and %d refused", Queue(queue), inProgress.Load(), all, refused.Load())
 			}
 			for i := range l.Calls - l.Calls/4 { // others in other networks, at once
 				_, f := slots.enter(t.Context(), netip.MustParsePrefix(fmt.Sprintf("203.0.%d.0/24", i)))
@@ -243,7 +243,7 @@ func TestUnconfigured(t *testing.T) {
 	g.wantHealth(NoEndpoint, 0)
 }
 
-// Close ends the questions under way and those that wait, and waits for them.
+// Close ends the questions in progress and those that wait, and waits for them.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	one := Limits{Try: time.Minute, Total: time.Minute, Calls: 1, Waiting: 1}
@@ -289,7 +289,7 @@ func TestClose(t *testing.T) {
 	}
 	select {
 	case <-closed:
-		t.Error("closed while a question was under way")
+		t.Error("closed while a question was in progress")
 	default:
 	}
 	c.running.RUnlock()

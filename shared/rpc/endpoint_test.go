@@ -60,7 +60,7 @@ func redirect(w http.ResponseWriter, r *http.Request) {
 
 // Whatever an endpoint does wrong, there is no answer; another one gives it. The queue
 // leaves the endpoint alone for a while, unless it was about this one question, and other
-// queues only if they give way. All is well as soon as it does it right.
+// queues only if they yield. All is well as soon as it does it right.
 func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, m := range misbehaviours {
@@ -279,8 +279,8 @@ func TestFailureOfTheUser(t *testing.T) {
 }
 
 // Whoever is told that we are over the quota, partners rest only if it was them, and all
-// others rest. A call that was under way then does not end the rest.
-func TestOverQuotaOthersGiveWay(t *testing.T) {
+// others rest. A call that was in progress then does not end the rest.
+func TestOverQuotaOthersYield(t *testing.T) {
 	t.Parallel()
 	for told := range Queue(queueCount) {
 		t.Run(told.String(), func(t *testing.T) {

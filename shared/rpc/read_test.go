@@ -214,7 +214,7 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer one question of a status look-up is not skipped for it:
+// An endpoint that does not answer one question of a status lookup is not skipped for it:
 // nobody can disable an endpoint with such a question. Only answers to these may be long.
 func TestDeclinedRestsNothing(t *testing.T) {
 	t.Parallel()

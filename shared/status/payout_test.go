@@ -241,9 +241,9 @@ func TestEqualBurns(t *testing.T) {
 	}
 }
 
-// TestOnward follows a swap to a chain without a pool. It is final only with both of its
+// TestForwardedSwap follows a swap to a chain without a pool. It is final only with both of its
 // legs, and its transaction is the delivery of the attested message.
-func TestOnward(t *testing.T) {
+func TestForwardedSwap(t *testing.T) {
 	s := newScript(t, forwarded)
 	s.swap(10 * time.Minute)
 	s.start()
@@ -287,11 +287,11 @@ func TestOnward(t *testing.T) {
 	}
 }
 
-// TestFeeOnward: the issuer's fee is at most what the burn allows, and leaves something.
-func TestFeeOnward(t *testing.T) {
+// TestForwardedFee: the issuer's fee is at most what the burn allows, and leaves something.
+func TestForwardedFee(t *testing.T) {
 	for _, tt := range []struct {
 		maxFee, fee byte // of 99
-		odd         bool
+		invalid     bool
 	}{
 		{maxFee, maxFee, false},
 		{maxFee, maxFee + 1, true},
@@ -307,7 +307,7 @@ func TestFeeOnward(t *testing.T) {
 		message.Message[148+4+6*32-1] = tt.fee
 		s.issuer.answers[s.paid] = []cctp.Message{message}
 		s.nodes[optimism][0].receipts = nil // it does not show the delivery, with its own fee
-		if tt.odd {
+		if tt.invalid {
 			s.wantReason(Settling, false, implausibleFee)
 			continue
 		}
@@ -371,10 +371,10 @@ func TestProviders(t *testing.T) {
 				s.start()
 				got := s.want(Settled, true).Swaps[0].Settlement
 				want := s.paid
-				if s.isOnward() {
+				if s.isForwarded() {
 					want = s.minted
 				}
-				if s.isOnward() && limit < newestBlocks {
+				if s.isForwarded() && limit < newestBlocks {
 					want = common.Hash{}
 				}
 				if got.TxHash != want {
@@ -403,7 +403,7 @@ func TestYearAgo(t *testing.T) {
 			s.multiply(2)
 			s.start()
 			p := s.want(Settled, true).Swaps[0].Settlement
-			isMint := s.isOnward()
+			isMint := s.isForwarded()
 			if (p.TxHash == common.Hash{}) != isMint || p.Time.IsZero() != isMint || isMint && p.Arrived.Uint64() != 97 {
 				t.Errorf("got %+v", p)
 			}

@@ -408,7 +408,7 @@ func paidSwap(t testing.TB, r route, endpoints int) *script {
 func (s *script) source() *scripted      { return s.nodes[s.src][0] }
 func (s *script) destination() *scripted { return s.nodes[s.payer][0] }
 func (s *script) isBurn() bool           { return s.src == optimism }
-func (s *script) isOnward() bool         { return s.dst == optimism }
+func (s *script) isForwarded() bool      { return s.dst == optimism }
 
 // multiply has each chain have so many endpoints that say the same.
 func (s *script) multiply(endpoints int) {
@@ -439,7 +439,7 @@ func (s *script) start(edit ...string) {
 	}
 	s.t.Cleanup(client.Close)
 	s.issuer = &issuer{answers: make(map[common.Hash][]cctp.Message)}
-	if s.isBurn() || s.isOnward() {
+	if s.isBurn() || s.isForwarded() {
 		s.issuer.answers[s.burnTx()] = []cctp.Message{s.burn().attested(issuerNonce)}
 	}
 	for _, id := range []chain.ID{robinhood, hub, base, optimism} {
@@ -480,7 +480,7 @@ func (s *script) id(nonce byte) common.Hash {
 
 // burn is the one of the swap, or of its payout.
 func (s *script) burn() burn {
-	if s.isOnward() {
+	if s.isForwarded() {
 		id := s.id(0)
 		return burn{
 			from: s.payer, to: s.dst, depositor: s.payPool(), recipient: s.to, amount: 99,
@@ -495,7 +495,7 @@ func (s *script) burn() burn {
 }
 
 func (s *script) burnTx() common.Hash {
-	if s.isOnward() {
+	if s.isForwarded() {
 		return s.paid
 	}
 	return s.tx
@@ -546,7 +546,7 @@ func (s *script) settlement(nonce byte) contracts.Settlement {
 }
 
 func (s *script) payToken() chain.ID {
-	if s.isOnward() {
+	if s.isForwarded() {
 		return s.payer
 	}
 	return s.dst
@@ -564,7 +564,7 @@ func (s *script) money(p contracts.Settlement) object {
 	switch {
 	case s.kind == calldata.RecipientPrivate:
 		return s.shield(p.Amount.Int64()-2, 2)
-	case s.isOnward():
+	case s.isForwarded():
 		return s.burn().event()
 	}
 	return transfer(p.Token, common.BytesToAddress(s.to), p.Amount.Int64())
@@ -596,7 +596,7 @@ func (s *script) pay(ago time.Duration, logs ...object) {
 
 // mint delivers an forwarded burn that long ago.
 func (s *script) mint(ago time.Duration) {
-	if !s.isOnward() {
+	if !s.isForwarded() {
 		return
 	}
 	n := s.nodes[s.dst][0]

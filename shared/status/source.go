@@ -23,7 +23,7 @@ type lookup struct {
 	issued map[common.Hash]issued // by transaction
 
 	pace    time.Duration // the longest block time of the chains that were asked
-	due     time.Duration // when what is under way may be there; 0 if nothing is
+	due     time.Duration // when what is in progress may be there; 0 if nothing is
 	blocked time.Duration // for how long the issuer cannot be asked
 }
 

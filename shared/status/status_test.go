@@ -206,10 +206,10 @@ func TestReplacedBlocks(t *testing.T) {
 
 // TestLoadBalancers has two endpoints, behind each of which nodes have different heads.
 func TestLoadBalancers(t *testing.T) {
-	turn := uint64(0)
+	call := uint64(0)
 	lag := func() uint64 {
-		turn++
-		return turn % 3
+		call++
+		return call % 3
 	}
 	s := paidSwap(t, toHub, 2)
 	for _, nodes := range s.nodes {
@@ -374,7 +374,7 @@ func TestNoEndpoint(t *testing.T) {
 	s.wantFault(fault.StatusUnavailable, "on chain 1, or contact the operator")
 }
 
-// TestOneLookup: look-ups at the same time are one, and callers that leave do not end it.
+// TestOneLookup: lookups at the same time are one, and callers that leave do not end it.
 // What it found is not asked for again before it is time.
 func TestOneLookup(t *testing.T) {
 	s := newScript(t, toHub)

@@ -1,6 +1,7 @@
 package account_test
 
 import (
+	"context"
 	"math/big"
 	"net/http"
 	"net/netip"
@@ -167,6 +168,42 @@ func TestSilence(t *testing.T) {
 	if _, err := reader.Read(t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, spender); err == nil || !strings.Contains(err.Error(), "on chain 1 are temporarily unavailable") {
 		t.Errorf("got %v of a node that hangs", err)
 	}
+}
+
+// TestCallersShareTheQueue: the caller's network has its share of the queue, and no more,
+// whatever it asks.
+func TestCallersShareTheQueue(t *testing.T) {
+	asked := make(chan struct{})
+	front := node.NewFront(t, node.Answers(func(node.Call) any { return "0x1" }))
+	for _, method := range []string{"eth_getCode", node.Batch} {
+		front.Instead(method, func(w http.ResponseWriter, r *http.Request) {
+			asked <- struct{}{}
+			node.Hangs(w, r)
+		})
+	}
+	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(front.SecretURL())}}, rpc.Options{
+		Limits: map[rpc.Queue]rpc.Limits{rpc.Wallets: {Try: time.Minute, Total: time.Minute, Calls: 4}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	reader := account.New(client, time.Now)
+	network := netip.MustParsePrefix("203.0.113.0/24")
+	go reader.HasCode(t.Context(), network, 1, nobody)
+	<-asked
+	if _, err := reader.HasCode(t.Context(), network, 1, nobody); err == nil || !strings.HasPrefix(err.Error(), "busy") {
+		t.Errorf("a second question of one network: got %v, want it refused", err)
+	}
+	late, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, errRead := reader.Read(late, network, token(t, 1, chain.USDC), nobody, spender)
+	_, errSimulate := reader.Simulate(late, network, 1, nobody, nil, []quote.Transaction{swap(usdcPool, 100, 0)})
+	if errRead == nil || errSimulate == nil || late.Err() != nil {
+		t.Errorf("other questions of that network: got %v and %v, want them refused at once", errRead, errSimulate)
+	}
+	go reader.Read(t.Context(), netip.MustParsePrefix("198.51.100.0/24"), token(t, 1, chain.USDC), nobody, spender)
+	<-asked
 }
 
 // TestTokenThatReverts: that is no failure of the endpoint, and is told as what it

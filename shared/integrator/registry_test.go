@@ -275,6 +275,30 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	})
 }
 
+// The caller's network has its share of the queue, and no more.
+func TestCallersShareTheQueue(t *testing.T) {
+	t.Parallel()
+	limits := rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 4}
+	g := newRigWith(t, 1, config, limits, nil)
+	asked := make(chan struct{})
+	g.nodes[0].Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		node.Hangs(w, r)
+	})
+	lookup := func(network string, n uint64) error {
+		_, err := g.Lookup(t.Context(), netip.MustParsePrefix(network), hub, calldata.IntegratorIDOf(wallet(n)))
+		return err
+	}
+	go lookup("203.0.113.0/24", 1)
+	<-asked
+	err := lookup("203.0.113.0/24", 2)
+	if f, _ := errors.AsType[*rpc.Failure](err); f == nil || f.Reason != rpc.Busy {
+		t.Errorf("a second question of one network: got %v, want %s", err, rpc.Busy)
+	}
+	go lookup("198.51.100.0/24", 3)
+	<-asked
+}
+
 // Invented IDs evict no partner from the cache. With their queue full of calls that do not
 // end, one more is refused, and a partner whose registration has expired is asked for at
 // once.

@@ -39,15 +39,24 @@ type wallet struct {
 	known      *quote.Holding // what it had read before
 	mu         sync.Mutex
 	looked     []string // whether there is code
+	callers    []netip.Prefix
+}
+
+func (w *wallet) note(caller netip.Prefix) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.callers = append(w.callers, caller)
 }
 
 func (w *wallet) Simulate(_ context.Context, caller netip.Prefix, _ chain.ID, _ common.Address, known *quote.Holding, calls []quote.Transaction) (*quote.Simulation, error) {
+	w.note(caller)
 	w.tried, w.known = calls, known
 	return &w.simulation, w.err
 }
 
 // HasCode answers for a contract on Ethereum alone. BNB Chain has no endpoint.
 func (w *wallet) HasCode(_ context.Context, caller netip.Prefix, network chain.ID, account common.Address) (bool, error) {
+	w.note(caller)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looked = append(w.looked, fmt.Sprintf("%s %d", account.Hex()[:6], network))
@@ -58,6 +67,7 @@ func (w *wallet) HasCode(_ context.Context, caller netip.Prefix, network chain.I
 }
 
 func (w *wallet) Read(_ context.Context, caller netip.Prefix, _ *chain.Token, _, _ common.Address) (quote.Holding, error) {
+	w.note(caller)
 	w.asked++
 	return w.holding, w.err
 }
@@ -158,6 +168,22 @@ func TestRecipientCode(t *testing.T) {
 		if !slices.Equal(w.looked, looked) {
 			t.Errorf("%d to %d, from %t: asked for the code of %v, want %v", tt.src, tt.dst, tt.from, w.looked, looked)
 		}
+	}
+}
+
+// TestCaller: whoever asks nodes is told for which network.
+func TestCaller(t *testing.T) {
+	w := &wallet{simulation: quote.Simulation{Calls: []quote.CallResult{{}, {}}}}
+	r := &registry{}
+	parts := quote.Parts{Deployment: chain.Reference(), IssuerFees: &fees{}, Integrators: r, Accounts: w, TTL: time.Minute}
+	req := detailed(t, findPair(t, 1, "USDC", 369, "USDC"))
+	req.From = &alice
+	req.Simulate = true
+	req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
+	req.Caller = netip.MustParsePrefix("203.0.113.0/24")
+	mustQuote(t, quote.NewEngine(parts), req)
+	if want := slices.Repeat([]netip.Prefix{req.Caller}, 4); r.caller != req.Caller || !slices.Equal(w.callers, want) {
+		t.Errorf("got %v and %v, want %v in all of 5 questions", r.caller, w.callers, req.Caller)
 	}
 }
 

@@ -54,12 +54,14 @@ func mustQuote(t *testing.T, engine *quote.Engine, req *quote.Request) *quote.Qu
 
 // registry notes which network it was asked about.
 type registry struct {
-	asked []chain.ID
-	until time.Time
+	asked  []chain.ID
+	caller netip.Prefix
+	until  time.Time
 }
 
 func (r *registry) Lookup(_ context.Context, caller netip.Prefix, network chain.ID, id calldata.IntegratorID) (quote.Partner, error) {
 	r.asked = append(r.asked, network)
+	r.caller = caller
 	return quote.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
 }
 

@@ -2,8 +2,10 @@ package status
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -406,6 +409,38 @@ func TestOneLookup(t *testing.T) {
 	step("too early", 0, 0)
 	s.pass(2 * time.Second)
 	step("when it is time", 0, 1) // the source is confirmed
+}
+
+// TestCallersShareTheQueue: the caller's network has its share of the queue, and no more.
+func TestCallersShareTheQueue(t *testing.T) {
+	s := newScript(t, toHub)
+	s.start()
+	asked := make(chan struct{})
+	front := node.NewFront(t, node.Answers(func(c node.Call) any { return hexutil.Uint64(s.src) }))
+	front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		node.Hangs(w, r)
+	})
+	var err error
+	s.chains, err = rpc.New(rpc.Config{s.src: {rpc.SecretURL(front.URL)}}, rpc.Options{
+		Limits: map[rpc.Queue]rpc.Limits{rpc.TxLookups: {Try: time.Minute, Total: time.Minute, Calls: 4}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.chains.Close)
+	status := func(network string, n byte) error {
+		_, err := s.Status(t.Context(), Request{Chain: s.src, Tx: common.Hash{n}, Caller: netip.MustParsePrefix(network)})
+		return err
+	}
+	go status("203.0.113.0/24", 1)
+	<-asked
+	refused := status("203.0.113.0/24", 2)
+	if f, _ := errors.AsType[*rpc.Failure](refused); f == nil || f.Reason != rpc.Busy {
+		t.Errorf("a second question of one network: got %v, want %s", refused, rpc.Busy)
+	}
+	go status("198.51.100.0/24", 3)
+	<-asked
 }
 
 // TestNextOfKept: a client is told to come back when the answer that it gets is looked up again, and not later.

@@ -173,7 +173,7 @@ func TestSilence(t *testing.T) {
 // TestCallersShareTheQueue: the caller's network has its share of the queue, and no more,
 // whatever it asks.
 func TestCallersShareTheQueue(t *testing.T) {
-	asked := make(chan struct{})
+	asked := make(chan struct{}, 9)
 	front := node.NewFront(t, node.Answers(func(node.Call) any { return "0x1" }))
 	for _, method := range []string{"eth_getCode", node.Batch} {
 		front.Instead(method, func(w http.ResponseWriter, r *http.Request) {
@@ -182,7 +182,7 @@ func TestCallersShareTheQueue(t *testing.T) {
 		})
 	}
 	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(front.SecretURL())}}, rpc.Options{
-		Limits: map[rpc.Queue]rpc.Limits{rpc.Wallets: {Try: time.Minute, Total: time.Minute, Calls: 4}},
+		Limits: map[rpc.Queue]rpc.Limits{rpc.Wallets: {Try: time.Minute, Total: 10 * time.Second, Calls: 4}},
 	})
 	if err != nil {
 		t.Fatal(err)

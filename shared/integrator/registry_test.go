@@ -278,9 +278,9 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 // The caller's network has its share of the queue, and no more.
 func TestCallersShareTheQueue(t *testing.T) {
 	t.Parallel()
-	limits := rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 4}
+	limits := rpc.Limits{Try: time.Minute, Total: 10 * time.Second, Calls: 4}
 	g := newRigWith(t, 1, config, limits, nil)
-	asked := make(chan struct{})
+	asked := make(chan struct{}, 9)
 	g.nodes[0].Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		node.Hangs(w, r)

@@ -415,7 +415,7 @@ func TestOneLookup(t *testing.T) {
 func TestCallersShareTheQueue(t *testing.T) {
 	s := newScript(t, toHub)
 	s.start()
-	asked := make(chan struct{})
+	asked := make(chan struct{}, 9)
 	front := node.NewFront(t, node.Answers(func(c node.Call) any { return hexutil.Uint64(s.src) }))
 	front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
@@ -423,7 +423,7 @@ func TestCallersShareTheQueue(t *testing.T) {
 	})
 	var err error
 	s.chains, err = rpc.New(rpc.Config{s.src: {rpc.SecretURL(front.URL)}}, rpc.Options{
-		Limits: map[rpc.Queue]rpc.Limits{rpc.TxLookups: {Try: time.Minute, Total: time.Minute, Calls: 4}},
+		Limits: map[rpc.Queue]rpc.Limits{rpc.TxLookups: {Try: time.Minute, Total: 10 * time.Second, Calls: 4}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -46,6 +46,22 @@ func TestOneQuestionForAll(t *testing.T) {
 	}
 }
 
+// Another question at the same time has an answer of its own.
+func TestQuestionsAreToldApart(t *testing.T) {
+	type key struct{ a, b string }
+	c := New[key, int](4, time.Now, "a test", nil)
+	one := func() (Entry[int], error) { return Entry[int]{Value: 1}, nil }
+	_, err := c.Ask(t.Context(), key{"a ", "b"}, func() (Entry[int], error) {
+		if got, err := c.Ask(t.Context(), key{"a", " b"}, one); got.Value != 1 || err != nil {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		return Entry[int]{Value: 2}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKnownNamesStay(t *testing.T) {
 	now := time.Now()
 	c := New[int, int](16, func() time.Time { return now }, "a test", nil)

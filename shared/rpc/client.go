@@ -97,7 +97,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 type Question struct {
 	Network  chain.ID
 	Queue    Queue
-	Caller   netip.Prefix // the network of the caller, which has a share of the queue; zero for none
+	Caller   netip.Prefix // the network of the caller, which holds a quarter of the queue at most; zero for none
 	Endpoint int          // the only one that is asked, by its Place; 0 for all in turn
 }
 
@@ -281,7 +281,8 @@ func (c *Client) Close() {
 }
 
 // Queue is what a question is asked for. What happens in one queue does not hold
-// up another.
+// up another. Checks always ask an endpoint which chain it serves. Their failures are not
+// logged and make no queue skip it, unless they are about a quota.
 type Queue uint8
 
 const (
@@ -290,7 +291,7 @@ const (
 	Wallets                 // balances and allowances of accounts
 	TxLookups               // whether a chain knows a transaction: anyone can invent its hash
 	Tracking                // what became of a transaction that a node has seen
-	Checks                  // whether the configuration is right: see Attempts.Each
+	Checks                  // whether the configuration is right
 
 	queueCount = iota
 )

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -30,7 +29,6 @@ import (
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/version"
 )
 
@@ -62,11 +60,9 @@ func (o *overheard) Quote(ctx context.Context, req *quote.Request) (*quote.Quote
 	o.quote.Store(q)
 	deadline, _ := ctx.Deadline()
 	o.deadline.Store(&deadline)
-	o.network.Store(networkOf(ctx))
+	o.network.Store(new(req.Caller.String()))
 	return q, err
 }
-
-func networkOf(ctx context.Context) *string { return new(fmt.Sprint(ctx.Value(rpc.CallerNetwork{}))) }
 
 // core is that of the versions which all tests share.
 var core overheard

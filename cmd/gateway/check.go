@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 )
 
 const databaseTimeout = 5 * time.Second
@@ -103,7 +104,7 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	})
 	if c != nil {
 		results = append(results, selfcheck.OnChain(ctx, c.deployment, c.chains, quiet)...)
-		results = append(results, testIssuer(cfg.IssuerFees, c.fees)...)
+		results = append(results, testIssuer(cfg.IssuerFees, c.issuer)...)
 	}
 	test("Redis", selfcheck.Redis, "REDIS_URL", cfg.Limit.RedisURL, func() (string, error) {
 		return "", testRedis(ctx, cfg.Limit)
@@ -151,13 +152,13 @@ func describe(d *chain.Deployment) string {
 }
 
 // testIssuer tells whether the issuer's service has answered for every source.
-func testIssuer(cfg cctp.Config, fees *cctp.Fees) (results []selfcheck.Result) {
+func testIssuer(cfg cctp.Config, issuer *cctp.Issuer) (results []selfcheck.Result) {
 	if cfg.FeeURL == "" {
 		err := notTested("ISSUER_FEE_URL is not set")
 		return []selfcheck.Result{result("issuer's fees", selfcheck.IssuerFee, "", err)}
 	}
-	for _, s := range fees.State() {
-		if s.Err == nil && s.Origin != cctp.Live {
+	for _, s := range issuer.State() {
+		if s.Err == nil && s.Origin != fee.Live {
 			s.Err = errors.New("timed out")
 		}
 		name := fmt.Sprintf("chain %s, issuer's fee", s.Source)

@@ -26,7 +26,7 @@ import (
 type core struct {
 	deployment *chain.Deployment
 	endpoints  rpc.Config
-	fees       *cctp.Fees
+	issuer     *cctp.Issuer
 	chains     *rpc.Client
 	registry   *integrator.Registry
 	checks     *selfcheck.Watch
@@ -49,13 +49,13 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		return before, nil
 	}
 	if before != nil && before.deployment.Settlement == c.deployment.Settlement {
-		c.fees = before.fees
+		c.issuer = before.issuer
 	} else {
-		c.fees, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil)
+		c.issuer, err = cctp.New(cfg.IssuerFees, c.deployment.Settlement, s.log, nil)
 		if err != nil {
 			return nil, err
 		}
-		c.fees.Warm(ctx) // so that no quote of a healthy service uses the built-in table
+		c.issuer.Warm(ctx) // so that no quote of a healthy service uses the built-in table
 	}
 	c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log})
 	if err != nil {
@@ -82,12 +82,12 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 
 // answers is what the versions answer from a core.
 func (s *service) answers(cfg *config, c *core) api.Service {
-	tracker := status.New(c.deployment, c.chains, c.fees, s.tracking)
+	tracker := status.New(c.deployment, c.chains, c.issuer, s.tracking)
 	return api.Service{
 		Deployment: c.deployment,
 		Engine: quote.NewEngine(quote.Parts{
 			Deployment:  c.deployment,
-			IssuerFees:  c.fees,
+			IssuerFees:  c.issuer,
 			Integrators: c.registry,
 			Accounts:    account.New(c.chains, time.Now),
 			Missing:     c.checks.Missing,
@@ -95,7 +95,7 @@ func (s *service) answers(cfg *config, c *core) api.Service {
 		}),
 		Tracker:    tracker,
 		Registries: c.registry.Health,
-		IssuerFees: c.fees.State,
+		IssuerFees: c.issuer.State,
 		Problems: func() []string {
 			return slices.Concat(c.checks.Problems(), s.lifecycle.Problems(), tracker.Problems())
 		},
@@ -140,8 +140,8 @@ func (c *core) close(other *core) {
 	if c.chains != nil {
 		c.chains.Close()
 	}
-	if other == nil || other.fees != c.fees {
-		c.fees.Close()
+	if other == nil || other.issuer != c.issuer {
+		c.issuer.Close()
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/shared/buildinfo"
-	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
@@ -85,14 +85,14 @@ func feeTable(cfg *config, from metrics.Sources) admin.Table {
 	for _, f := range from.IssuerFees() {
 		age := humanize.Span(f.Age)
 		last := "OK"
-		if f.Origin == cctp.BuiltIn {
+		if f.Origin == fee.BuiltIn {
 			age = "not known"
 			last = "never"
 		}
 		if f.Err != nil {
 			last = f.Err.Error()
 		}
-		r := row(f.Err != nil || f.Origin == cctp.LastGood, f.Source.Name(), f.Rate, f.Origin, age, last)
+		r := row(f.Err != nil || f.Origin == fee.LastGood, f.Source.Name(), f.Rate, f.Origin, age, last)
 		r.Unset = cfg.IssuerFees.FeeURL == ""
 		t.Rows = append(t.Rows, r)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -35,7 +35,7 @@ type service struct {
 	lifecycle *lifecycle.Keeper
 	limiter   *limit.Limiter
 	recorder  *usage.Recorder
-	hooks     integrator.Hooks // that count look-ups in metrics
+	hooks     integrator.Hooks // that count lookups in metrics
 	tracking  status.Options   // that counts answers in metrics
 	log       *slog.Logger
 	parts     gateway.Parts // of the public handler, without the modules
@@ -151,7 +151,7 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 // sources are what the metrics and the page about this process show.
 func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	return metrics.Sources{
-		IssuerFees: func() []cctp.State { return s.core.Load().fees.State() },
+		IssuerFees: func() []fee.IssuerFee { return s.core.Load().issuer.State() },
 		Registries: func() []rpc.Health { return s.core.Load().registry.Health() },
 		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,
@@ -183,7 +183,7 @@ func (s *service) ready() error {
 }
 
 // close stops the parts that were started, and returns an error if counts are lost. Whoever
-// calls it has ended the context of reloadOnHangup: a reload that is under way may still
+// calls it has ended the context of reloadOnHangup: a reload that is in progress may still
 // make parts, which are to be stopped too.
 func (s *service) close() (err error) {
 	close(s.stopped)

@@ -21,7 +21,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/calldata"
 )
 
 // Kind is what an identity is based on.
@@ -37,10 +37,10 @@ const (
 // Caller is what one request tells about its sender. A field is empty if the
 // request has no such value, or no valid one.
 type Caller struct {
-	Integrator integrator.ID // zero for none
-	Origin     string        // scheme://host, with a port unless it is the scheme's default
-	Agent      string        // the first product of the User-Agent
-	Addr       netip.Addr    // never an IPv4-mapped IPv6 address; may be the zero Addr
+	Integrator calldata.IntegratorID // zero for none
+	Origin     string                // scheme://host, with a port unless it is the scheme's default
+	Agent      string                // the first product of the User-Agent
+	Addr       netip.Addr            // never an IPv4-mapped IPv6 address; may be the zero Addr
 
 	Known *Client // nil for a caller that the operator does not know
 	Key   KeyID   // of the key that proves who it is; zero for none
@@ -50,7 +50,7 @@ func (c Caller) Proven() bool { return c.Key != 0 }
 
 // From collects what a request's headers, address and query tell, but for what
 // Clients.Recognise finds.
-func From(r *http.Request, addr netip.Addr, integrator integrator.ID) Caller {
+func From(r *http.Request, addr netip.Addr, integrator calldata.IntegratorID) Caller {
 	return Caller{
 		Integrator: integrator,
 		Origin:     canonicalOrigin(r.Header.Get("Origin")),
@@ -74,7 +74,7 @@ func (c *Caller) mark(kind Kind) string {
 	switch {
 	case kind == Known && c.Known != nil:
 		return c.Known.Name
-	case kind == Integrator && c.Integrator != integrator.ID{}:
+	case kind == Integrator && c.Integrator != calldata.IntegratorID{}:
 		return c.Integrator.String()
 	case kind == Origin:
 		return c.Origin

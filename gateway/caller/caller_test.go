@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/calldata"
 )
 
 const (
@@ -18,8 +18,8 @@ const (
 )
 
 var (
-	noIntegrator integrator.ID
-	partner, _   = integrator.ParseID(wallet)
+	noIntegrator calldata.IntegratorID
+	partner, _   = calldata.ParseIntegratorID(wallet)
 )
 
 func request(headers ...string) *http.Request {
@@ -64,7 +64,7 @@ func TestIdentityIsTheMostTelling(t *testing.T) {
 	for name, tt := range map[string]struct {
 		r          *http.Request
 		addr       netip.Addr
-		integrator integrator.ID
+		integrator calldata.IntegratorID
 		want       string
 	}{
 		"integrator first":   {request("Origin", "https://a.example", "User-Agent", "x"), v4, partner, "integrator " + word},

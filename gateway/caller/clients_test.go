@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
@@ -61,13 +61,13 @@ func TestClientsAreRecognised(t *testing.T) {
 	for title, tt := range map[string]struct {
 		headers    []string
 		addr       string
-		integrator integrator.ID
+		integrator calldata.IntegratorID
 		want       string
 	}{
 		"key before all":          {[]string{"API-Key", key, "Origin", "https://app.example"}, "203.0.113.77", partner, "by key"},
 		"integrator":              {[]string{"Origin", "https://app.example"}, "203.0.113.77", partner, "by integrator"},
 		"origin":                  {[]string{"Origin", "https://APP.example", "User-Agent", "okhttp/4"}, "203.0.113.77", noIntegrator, "by origin"},
-		"another integrator":      {[]string{"Origin", "https://app.example"}, "", integrator.ID{31: 1}, "by origin"},
+		"another integrator":      {[]string{"Origin", "https://app.example"}, "", calldata.IntegratorID{31: 1}, "by origin"},
 		"address":                 {[]string{"Origin", "https://other.example", "User-Agent", "okhttp/4"}, "203.0.113.77", noIntegrator, "by address"},
 		"smaller network":         {nil, "203.0.113.78", noIntegrator, "by smaller network"},
 		"network":                 {nil, "203.0.113.1", noIntegrator, "by network"},
@@ -76,7 +76,7 @@ func TestClientsAreRecognised(t *testing.T) {
 		"network in IPv6":         {nil, "2001:db8:2::5", noIntegrator, "by network"},
 		"agent":                   {[]string{"User-Agent", "OkHttp/4.12 (x)"}, "198.51.100.1", noIntegrator, "by agent"},
 		"agent without address":   {[]string{"User-Agent", "okhttp"}, "", noIntegrator, "by agent"},
-		"nobody":                  {[]string{"User-Agent", "okhttp3/4"}, "198.51.100.1", integrator.ID{31: 1}, ""},
+		"nobody":                  {[]string{"User-Agent", "okhttp3/4"}, "198.51.100.1", calldata.IntegratorID{31: 1}, ""},
 		"nothing said":            {nil, "", noIntegrator, ""},
 	} {
 		addr, _ := netip.ParseAddr(tt.addr)
@@ -387,7 +387,7 @@ func TestPatternRefused(t *testing.T) {
 func TestPatternAgreesWithRecordedNames(t *testing.T) {
 	var callers []caller.Caller
 	for _, known := range []*caller.Client{nil, {Name: "Acme"}, {Name: "Other"}} {
-		for _, id := range []integrator.ID{{}, partner} {
+		for _, id := range []calldata.IntegratorID{{}, partner} {
 			for _, origin := range []string{"", "https://a.example", "https://b.example"} {
 				for _, agent := range []string{"curl", "okhttp"} {
 					for _, addr := range []string{"203.0.113.7", "198.51.100.7"} {

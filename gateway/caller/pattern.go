@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/calldata"
 )
 
 // Pattern matches one or more clients. An operator writes it as an integrator
@@ -28,7 +28,7 @@ func ParsePattern(text string) (Pattern, error) {
 	}
 	origin := canonicalOrigin(rest)
 	agent := product(rest)
-	id, notID := integrator.ParseID(text)
+	id, notID := calldata.ParseIntegratorID(text)
 	network, notNetwork := netip.ParsePrefix(text)
 	switch {
 	case Kind(kind) == Origin && origin != "":

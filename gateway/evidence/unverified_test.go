@@ -14,8 +14,8 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
@@ -27,7 +27,7 @@ func software(product string, network int) caller.Caller {
 }
 
 // registered is a registry with one integrator.
-func registered(id integrator.ID) func(context.Context, string) (bool, error) {
+func registered(id calldata.IntegratorID) func(context.Context, string) (bool, error) {
 	return func(_ context.Context, text string) (bool, error) { return text == id.String(), nil }
 }
 
@@ -35,12 +35,12 @@ func registered(id integrator.ID) func(context.Context, string) (bool, error) {
 // vouches for, and neither do invented integrators; they are bounded together.
 func TestUnverifiedAreBounded(t *testing.T) {
 	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		partner := integrator.ID{31: 7}
+		partner := calldata.IntegratorID{31: 7}
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Asking(registered(partner)))
 		r.Age(t, 30)
 		acme := caller.Caller{Known: &caller.Client{Name: "Acme"}, Key: 1, Agent: "acme", Addr: netip.MustParseAddr("192.0.2.1")}
 		for d := range 20 {
-			invented := integrator.ID{30: 1, 31: byte(d)}
+			invented := calldata.IntegratorID{30: 1, 31: byte(d)}
 			for _, c := range []caller.Caller{acme, acme, software("curl", d%6), {Integrator: invented}, {Integrator: partner}} {
 				r.As("v1", c)
 			}
@@ -88,8 +88,8 @@ func TestRegistriesThatDoNotAnswer(t *testing.T) {
 			asked++
 			return strings.HasSuffix(id, "7"), answer
 		}))
-	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 7}})
-	r.As("v1", caller.Caller{Integrator: integrator.ID{31: 8}})
+	r.As("v1", caller.Caller{Integrator: calldata.IntegratorID{31: 7}})
+	r.As("v1", caller.Caller{Integrator: calldata.IntegratorID{31: 8}})
 	r.Flush(t)
 	gate := lifecycle.Gate{Days: 1, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 1, MaxShare: 0.5}}
 	for _, step := range []struct {

@@ -25,9 +25,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/shared/buildinfo"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
@@ -279,7 +279,7 @@ func (m *Metrics) StatusOptions() status.Options {
 // Sources are called at every scrape. They must be quick and safe for concurrent
 // use.
 type Sources struct {
-	IssuerFees func() []cctp.State
+	IssuerFees func() []fee.IssuerFee
 	Registries func() []rpc.Health
 	Limiter    func() limit.Stats
 	Lifecycle  func() lifecycle.Snapshot
@@ -340,12 +340,12 @@ func (s Sources) sendFees(send send) {
 		send("issuer_fee_bps",
 			"Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.",
 			bps, "chain", chain)
-		if f.Origin != cctp.BuiltIn {
+		if f.Origin != fee.BuiltIn {
 			send("issuer_fee_age_seconds",
 				"Time since the issuer's service gave the rate. Absent while the built-in table serves.",
 				f.Age.Seconds(), "chain", chain)
 		}
-		for _, o := range []cctp.Origin{cctp.Live, cctp.LastGood, cctp.BuiltIn} {
+		for _, o := range []fee.Origin{fee.Live, fee.LastGood, fee.BuiltIn} {
 			send("issuer_fee_origin", "1 for where the rate of a source chain is from: live, last_good or built_in.",
 				boolValue(f.Origin == o), "chain", chain, "origin", asLabel.Replace(string(o)))
 		}

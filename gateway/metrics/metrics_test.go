@@ -20,9 +20,9 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -36,9 +36,9 @@ var modules = []version.Module{
 	{Name: "v1", Routes: []version.Route{{Path: "/v1/quote"}, {Path: "/swap/v1/quote"}}},
 }
 
-func rate(t testing.TB, text string) cctp.Rate {
+func rate(t testing.TB, text string) fee.Rate {
 	t.Helper()
-	r, err := cctp.ParseRate(text)
+	r, err := fee.ParseRate(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,11 +48,11 @@ func rate(t testing.TB, text string) cctp.Rate {
 // sources have something to say on every metric there is.
 func sources(t testing.TB) Sources {
 	return Sources{
-		IssuerFees: func() []cctp.State {
-			return []cctp.State{
-				{Source: 10, Rate: rate(t, "1.3"), Origin: cctp.Live, Age: 90 * time.Second},
-				{Source: 137, Rate: rate(t, "0.25"), Origin: cctp.LastGood, Age: 2 * time.Hour, Err: errors.New("no answer")},
-				{Source: 59144, Rate: rate(t, "13"), Origin: cctp.BuiltIn},
+		IssuerFees: func() []fee.IssuerFee {
+			return []fee.IssuerFee{
+				{Source: 10, Rate: rate(t, "1.3"), Origin: fee.Live, Age: 90 * time.Second},
+				{Source: 137, Rate: rate(t, "0.25"), Origin: fee.LastGood, Age: 2 * time.Hour, Err: errors.New("no answer")},
+				{Source: 59144, Rate: rate(t, "13"), Origin: fee.BuiltIn},
 			}
 		},
 		Registries: func() []rpc.Health {

@@ -92,7 +92,7 @@ func newRigWith(t *testing.T, limits rpc.Limits, endpoints map[chain.ID][]*node.
 			g.secrets = append(g.secrets, strings.TrimPrefix(f.URL, "http://"))
 		}
 	}
-	client, err := rpc.New(cfg, rpc.Options{Log: g.logger(), Limits: map[rpc.Lane]rpc.Limits{rpc.Checks: limits}})
+	client, err := rpc.New(cfg, rpc.Options{Log: g.logger(), Limits: map[rpc.Queue]rpc.Limits{rpc.Checks: limits}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -183,13 +183,13 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 	networks := d.Networks()
 	byChain := make([][]Result, len(networks))
 	var group safego.Group
-	turns := make(chan struct{}, chainsAtOnce)
+	slots := make(chan struct{}, chainsAtOnce)
 	for i, n := range networks {
 		name := fmt.Sprintf("chain %s", n.ID)
 		byChain[i] = []Result{{Name: name, What: Endpoint, Chain: n.ID, Outcome: Failed, Detail: bug}}
-		turns <- struct{}{}
+		slots <- struct{}{}
 		group.Go(log, "testing a chain", func() {
-			defer func() { <-turns }()
+			defer func() { <-slots }()
 			all := contracts(d, n.ID)
 			byChain[i] = judge(n.ID, d.Tracked(), all, ask(ctx, chains, n.ID, all, log))
 		})
@@ -214,7 +214,8 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contra
 		answers[i].failure = bug
 		group.Go(log, "testing an endpoint", func() {
 			var found []string
-			err := chains.AskOne(ctx, network, i+1, rpc.Checks, func(ctx context.Context, e *rpc.Endpoint) (err error) {
+			q := rpc.Question{Network: network, Queue: rpc.Checks, Endpoint: i + 1}
+			err := chains.Ask(ctx, q, func(ctx context.Context, e *rpc.Endpoint) (err error) {
 				found, err = examine(ctx, e, network, all)
 				return err
 			})

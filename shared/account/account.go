@@ -11,6 +11,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -20,16 +21,9 @@ import (
 
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
-
-// Holding is what an account has.
-type Holding struct {
-	Native    uint256.Int // of the chain's own coin
-	Balance   uint256.Int // of the token
-	Allowance uint256.Int // how much of it the spender may take; 0 for the native coin
-	CheckedAt time.Time
-}
 
 // Reader reads accounts. It is safe for concurrent use.
 type Reader struct {
@@ -41,9 +35,11 @@ type Reader struct {
 func New(client *rpc.Client, now func() time.Time) *Reader { return &Reader{client, now} }
 
 // Read reads what owner has of a token, and how much of that spender may take.
-func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (Holding, error) {
-	holding := Holding{CheckedAt: r.now()}
-	err := r.client.Ask(ctx, token.ChainID, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) error {
+func (r *Reader) Read(
+	ctx context.Context, caller netip.Prefix, token *chain.Token, owner, spender common.Address,
+) (quote.Holding, error) {
+	holding := quote.Holding{CheckedAt: r.now()}
+	err := r.client.Ask(ctx, question(caller, token.ChainID), func(ctx context.Context, e *rpc.Endpoint) error {
 		var native hexutil.U256
 		var balance, allowance hexutil.Bytes
 		reads := []rpc.Read{rpc.ReadBalance(owner, &native)}
@@ -78,17 +74,23 @@ func (r *Reader) Read(ctx context.Context, token *chain.Token, owner, spender co
 	case rpc.Reverted:
 		text = "The token contract on chain %s rejected the balance and allowance calls"
 	}
-	return Holding{}, fmt.Errorf(text, token.ChainID)
+	return quote.Holding{}, fmt.Errorf(text, token.ChainID)
 }
 
 // HasCode tells whether an account is a contract. An account that borrows the code of one
 // (EIP-7702) is none.
-func (r *Reader) HasCode(ctx context.Context, network chain.ID, account common.Address) (bool, error) {
+func (r *Reader) HasCode(
+	ctx context.Context, caller netip.Prefix, network chain.ID, account common.Address,
+) (bool, error) {
 	var code hexutil.Bytes
-	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) error {
+	err := r.client.Ask(ctx, question(caller, network), func(ctx context.Context, e *rpc.Endpoint) error {
 		return e.ReadAll(ctx, rpc.ReadAnyCode(account, &code))
 	})
 	return rpc.IsContract(code), err
+}
+
+func question(caller netip.Prefix, network chain.ID) rpc.Question {
+	return rpc.Question{Network: network, Queue: rpc.Wallets, Caller: caller}
 }
 
 // reasonOf is why rpc failed, empty if it did not.
@@ -99,44 +101,20 @@ func reasonOf(err error) rpc.Reason {
 	return ""
 }
 
-// Call is a transaction to sign.
-type Call struct {
-	To    chain.Address
-	Data  []byte
-	Value *uint256.Int
-}
-
-// Simulation is what calls would do, one after the other, on the state of the
-// newest block.
-type Simulation struct {
-	BlockNumber uint64
-	Calls       []Result
-	HasLogs     bool        // false if the node could only estimate, and told no logs
-	GasPrice    uint256.Int // that covers a unit of gas in the next blocks, too
-	Native      uint256.Int // what the account has of the chain's own coin
-}
-
-// Result is what became of one call.
-type Result struct {
-	GasUsed  uint64 // 0 if it failed and the node does not say
-	GasLimit uint64 // enough to send the call with, unless it fails
-	Error    string // why it failed, in words; empty if it did not
-	Logs     []rpc.Log
-}
-
 // Simulate tries calls that from would send. The text of an error is for the client
 // to read. A node that cannot simulate is asked to estimate, if there is one call.
 // holding is what the account has, nil if that is not known.
 func (r *Reader) Simulate(
-	ctx context.Context, network chain.ID, from common.Address, holding *Holding, calls []Call,
-) (*Simulation, error) {
+	ctx context.Context, caller netip.Prefix, network chain.ID, from common.Address,
+	holding *quote.Holding, calls []quote.Transaction,
+) (*quote.Simulation, error) {
 	messages := make([]rpc.Message, len(calls))
 	for i, c := range calls {
 		messages[i] = rpc.Message{From: from, To: &c.To.Address, Data: c.Data, Value: (*hexutil.U256)(c.Value)}
 	}
-	var s *Simulation
+	var s *quote.Simulation
 	late := false
-	err := r.client.Ask(ctx, network, rpc.Wallets, func(ctx context.Context, e *rpc.Endpoint) (err error) {
+	err := r.client.Ask(ctx, question(caller, network), func(ctx context.Context, e *rpc.Endpoint) (err error) {
 		s, err = simulate(ctx, e, holding, messages)
 		if reasonOf(err) == rpc.Timeout {
 			late = true
@@ -163,14 +141,19 @@ var (
 	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "no gas limit makes the calls succeed"}
 )
 
+// simulation is one that is in progress on one node.
+type simulation struct{ quote.Simulation }
+
 // simulate tries the messages on one node.
-func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages []rpc.Message) (*Simulation, error) {
-	s := &Simulation{}
+func simulate(
+	ctx context.Context, e *rpc.Endpoint, holding *quote.Holding, messages []rpc.Message,
+) (*quote.Simulation, error) {
+	s := &simulation{}
 	last := messages[len(messages)-1]
 	var err error
 	if holding != nil && holding.Native.Lt((*uint256.Int)(last.Value)) {
 		// Nodes refuse to try a call that sends more than the account has.
-		s.Calls = []Result{{Error: "The account's native balance is lower than the value of the call"}}
+		s.Calls = []quote.CallResult{{Error: "The account's native balance is lower than the value of the call"}}
 	} else {
 		err = s.run(ctx, e, messages)
 	}
@@ -183,11 +166,11 @@ func simulate(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages [
 	if err := s.complete(ctx, e, holding, messages); err != nil {
 		return nil, err
 	}
-	return s, nil
+	return &s.Simulation, nil
 }
 
 // run has the node simulate the messages. The error is Declined if it does not.
-func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) error {
+func (s *simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) error {
 	var blocks []rpc.Simulated
 	if err := e.ReadAll(ctx, rpc.ReadSimulation(messages, &blocks)); err != nil {
 		return err
@@ -204,11 +187,11 @@ func (s *Simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Me
 
 // estimate has the node estimate a message instead. The error is Declined if it does
 // not.
-func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Message) error {
+func (s *simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Message) error {
 	var gas hexutil.Uint64
 	err := e.ReadAll(ctx, rpc.ReadEstimate(m, &gas))
 	if f, ok := errors.AsType[*rpc.Failure](err); ok && f.Reason == rpc.Reverted {
-		s.Calls = []Result{{Error: explainRevert(f.Output)}}
+		s.Calls = []quote.CallResult{{Error: explainRevert(f.Output)}}
 		return nil
 	}
 	if err != nil {
@@ -217,7 +200,7 @@ func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Messag
 	if gas > mostGas {
 		return rpc.ErrNoMethod
 	}
-	s.Calls = []Result{{GasUsed: uint64(gas), GasLimit: withMargin(uint64(gas))}}
+	s.Calls = []quote.CallResult{{GasUsed: uint64(gas), GasLimit: withMargin(uint64(gas))}}
 	// A call of an address without a contract succeeds, and the money is lost.
 	var code hexutil.Bytes
 	if err := e.ReadAll(ctx, rpc.ReadCode(*m.To, &code)); err != nil {
@@ -232,7 +215,9 @@ func (s *Simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Messag
 // complete reads what the simulation does not tell. In the same round trip, it runs
 // the calls with no more gas than they are said to need: a contract may need more than
 // it has used in the end.
-func (s *Simulation) complete(ctx context.Context, e *rpc.Endpoint, holding *Holding, messages []rpc.Message) error {
+func (s *simulation) complete(
+	ctx context.Context, e *rpc.Endpoint, holding *quote.Holding, messages []rpc.Message,
+) error {
 	var price, native hexutil.U256
 	var latest rpc.Block
 	var limited []rpc.Simulated
@@ -266,7 +251,7 @@ func (s *Simulation) complete(ctx context.Context, e *rpc.Endpoint, holding *Hol
 
 // proveLimits adds a margin to limits that were enough. What was not is doubled and
 // tried again.
-func (s *Simulation) proveLimits(
+func (s *simulation) proveLimits(
 	ctx context.Context, e *rpc.Endpoint, messages []rpc.Message, limited []rpc.Simulated,
 ) error {
 	const mostTries = 4
@@ -294,12 +279,12 @@ func (s *Simulation) proveLimits(
 	return nil
 }
 
-func succeed(calls []Result) bool {
-	return !slices.ContainsFunc(calls, func(r Result) bool { return r.Error != "" })
+func succeed(calls []quote.CallResult) bool {
+	return !slices.ContainsFunc(calls, func(r quote.CallResult) bool { return r.Error != "" })
 }
 
 // limit gives messages as much gas as they are said to need.
-func (s *Simulation) limit(messages []rpc.Message) []rpc.Message {
+func (s *simulation) limit(messages []rpc.Message) []rpc.Message {
 	limited := slices.Clone(messages)
 	for i := range limited {
 		limited[i].Gas = hexutil.Uint64(s.Calls[i].GasLimit)
@@ -312,20 +297,24 @@ const mostGas = 1 << 40
 
 // decode reads what a node has simulated. It is false if that is of no use. A call
 // without a status has neither succeeded nor failed.
-func decode(blocks []rpc.Simulated, calls int) ([]Result, bool) {
+func decode(blocks []rpc.Simulated, calls int) ([]quote.CallResult, bool) {
 	if len(blocks) != 1 || len(blocks[0].Calls) != calls || blocks[0].Number == 0 {
 		return nil, false
 	}
-	results := make([]Result, calls)
+	results := make([]quote.CallResult, calls)
 	for i, c := range blocks[0].Calls {
 		if c.Status == nil || c.GasUsed > mostGas || c.MaxUsedGas > mostGas {
 			return nil, false
 		}
 		used, most := uint64(c.GasUsed), uint64(c.MaxUsedGas)
-		results[i] = Result{GasUsed: used, GasLimit: gasFor(used, most), Logs: c.Logs}
+		results[i] = quote.CallResult{GasUsed: used, GasLimit: gasFor(used, most)}
 		if *c.Status != 1 {
 			results[i].Error = explainRevert(c.Revert())
-			results[i].Logs = nil
+			continue
+		}
+		for _, log := range c.Logs {
+			event := calldata.Log{Address: log.Address, Topics: log.Topics, Data: log.Data}
+			results[i].Logs = append(results[i].Logs, event)
 		}
 	}
 	return results, true

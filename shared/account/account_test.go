@@ -1,8 +1,10 @@
 package account_test
 
 import (
+	"context"
 	"math/big"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -35,11 +38,11 @@ func token(t *testing.T, id chain.ID, symbol string) *chain.Token {
 // holds reads what the operator has of USDC and what the spender may take.
 func (s *swaps) holds(when string, balance, allowance uint64) {
 	s.t.Helper()
-	got, err := s.Read(s.t.Context(), &s.usdc, s.evm.Operator, spender)
+	got, err := s.Read(s.t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, spender)
 	if err != nil {
 		s.t.Fatalf("%s: %v", when, err)
 	}
-	want := account.Holding{Native: got.Native, Balance: *uint256.NewInt(balance), Allowance: *uint256.NewInt(allowance), CheckedAt: s.now}
+	want := quote.Holding{Native: got.Native, Balance: *uint256.NewInt(balance), Allowance: *uint256.NewInt(allowance), CheckedAt: s.now}
 	if got != want || got.Native.IsZero() {
 		s.t.Errorf("%s: got %s and %s, want %d and %d", when, got.Balance.Dec(), got.Allowance.Dec(), balance, allowance)
 	}
@@ -61,8 +64,8 @@ func TestRead(t *testing.T) {
 	if got := s.front.Count("eth_call"); got != 0 {
 		t.Errorf("%d calls were made one by one", got)
 	}
-	other, err := s.Read(t.Context(), &s.usdc, nobody, spender)
-	if err != nil || other != (account.Holding{CheckedAt: s.now}) {
+	other, err := s.Read(t.Context(), netip.Prefix{}, &s.usdc, nobody, spender)
+	if err != nil || other != (quote.Holding{CheckedAt: s.now}) {
 		t.Errorf("somebody else has %v (%v)", other, err)
 	}
 
@@ -76,7 +79,7 @@ func TestHasCode(t *testing.T) {
 	s := newSwaps(t)
 	want := func(account common.Address, has, known bool) {
 		t.Helper()
-		got, err := s.HasCode(t.Context(), 1, account)
+		got, err := s.HasCode(t.Context(), netip.Prefix{}, 1, account)
 		if got != has || (err == nil) != known {
 			t.Errorf("%s: got %t and %v, want %t", account, got, err, has)
 		}
@@ -86,7 +89,7 @@ func TestHasCode(t *testing.T) {
 	want(s.evm.Operator, false, true)
 	want(nobody, false, true)
 	want(delegated, false, true)
-	if _, err := s.HasCode(t.Context(), 8453, usdcPool); err == nil {
+	if _, err := s.HasCode(t.Context(), netip.Prefix{}, 8453, usdcPool); err == nil {
 		t.Error("a chain without an endpoint answers")
 	}
 	for size, known := range map[int]bool{24 << 10: true, 128 << 10: true, 2 << 20: false} {
@@ -102,7 +105,7 @@ func TestHasCode(t *testing.T) {
 
 func TestReadNative(t *testing.T) {
 	s := newSwaps(t)
-	got, err := s.Read(t.Context(), token(t, 1, chain.ETH), s.evm.Operator, spender)
+	got, err := s.Read(t.Context(), netip.Prefix{}, token(t, 1, chain.ETH), s.evm.Operator, spender)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +130,7 @@ func TestReasons(t *testing.T) {
 	} {
 		s.front.Instead(node.Batch, misbehave)
 		s.front.Instead("eth_call", misbehave)
-		_, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, spender)
+		_, err := s.Read(t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, spender)
 		if err == nil || !strings.Contains(err.Error(), later) || strings.Contains(err.Error(), node.Secret) {
 			t.Errorf("%s: got %v, want %q", name, err, later)
 		}
@@ -136,7 +139,7 @@ func TestReasons(t *testing.T) {
 		s.now = s.now.Add(2 * time.Hour) // past every rest, and a refusal of batches
 		s.holds("when it works again", 0, 0)
 	}
-	if _, err := s.Read(t.Context(), token(t, 8453, chain.USDC), nobody, spender); err == nil || err.Error() != "Balance and allowance are not checked: no RPC endpoint is configured for chain 8453" {
+	if _, err := s.Read(t.Context(), netip.Prefix{}, token(t, 8453, chain.USDC), nobody, spender); err == nil || err.Error() != "Balance and allowance are not checked: no RPC endpoint is configured for chain 8453" {
 		t.Errorf("a chain without an endpoint: got %v", err)
 	}
 }
@@ -145,7 +148,7 @@ func TestReasons(t *testing.T) {
 func TestSilence(t *testing.T) {
 	s := newSwaps(t)
 	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(s.front.SecretURL())}}, rpc.Options{
-		Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: {Try: time.Second, Total: 30 * time.Second, Calls: 1, Waiting: 1}},
+		Limits: map[rpc.Queue]rpc.Limits{rpc.Wallets: {Try: time.Second, Total: 30 * time.Second, Calls: 1, Waiting: 1}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -153,8 +156,8 @@ func TestSilence(t *testing.T) {
 	t.Cleanup(client.Close)
 	reader := account.New(client, time.Now)
 	s.front.Instead("eth_simulateV1", node.Hangs)
-	calls := []account.Call{swap(usdcPool, 100, 0)}
-	_, err = reader.Simulate(t.Context(), 1, s.evm.Operator, nil, calls)
+	calls := []quote.Transaction{swap(usdcPool, 100, 0)}
+	_, err = reader.Simulate(t.Context(), netip.Prefix{}, 1, s.evm.Operator, nil, calls)
 	if err == nil || err.Error() != "Simulation on chain 1 is temporarily unavailable. Retry" {
 		t.Errorf("got %v of a node that hangs", err)
 	}
@@ -162,9 +165,45 @@ func TestSilence(t *testing.T) {
 		t.Errorf("the endpoint is %v after a slow simulation", got)
 	}
 	s.front.Instead(node.Batch, node.Hangs)
-	if _, err := reader.Read(t.Context(), &s.usdc, s.evm.Operator, spender); err == nil || !strings.Contains(err.Error(), "on chain 1 are temporarily unavailable") {
+	if _, err := reader.Read(t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, spender); err == nil || !strings.Contains(err.Error(), "on chain 1 are temporarily unavailable") {
 		t.Errorf("got %v of a node that hangs", err)
 	}
+}
+
+// TestCallersShareTheQueue: the caller's network has its share of the queue, and no more,
+// whatever it asks.
+func TestCallersShareTheQueue(t *testing.T) {
+	asked := make(chan struct{}, 9)
+	front := node.NewFront(t, node.Answers(func(node.Call) any { return "0x1" }))
+	for _, method := range []string{"eth_getCode", node.Batch} {
+		front.Instead(method, func(w http.ResponseWriter, r *http.Request) {
+			asked <- struct{}{}
+			node.Hangs(w, r)
+		})
+	}
+	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(front.SecretURL())}}, rpc.Options{
+		Limits: map[rpc.Queue]rpc.Limits{rpc.Wallets: {Try: time.Minute, Total: 10 * time.Second, Calls: 4}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	reader := account.New(client, time.Now)
+	network := netip.MustParsePrefix("203.0.113.0/24")
+	go reader.HasCode(t.Context(), network, 1, nobody)
+	<-asked
+	if _, err := reader.HasCode(t.Context(), network, 1, nobody); err == nil || !strings.HasPrefix(err.Error(), "busy") {
+		t.Errorf("a second question of one network: got %v, want it refused", err)
+	}
+	late, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	_, errRead := reader.Read(late, network, token(t, 1, chain.USDC), nobody, spender)
+	_, errSimulate := reader.Simulate(late, network, 1, nobody, nil, []quote.Transaction{swap(usdcPool, 100, 0)})
+	if errRead == nil || errSimulate == nil || late.Err() != nil {
+		t.Errorf("other questions of that network: got %v and %v, want them refused at once", errRead, errSimulate)
+	}
+	go reader.Read(t.Context(), netip.MustParsePrefix("198.51.100.0/24"), token(t, 1, chain.USDC), nobody, spender)
+	<-asked
 }
 
 // TestTokenThatReverts: that is no failure of the endpoint, and is told as what it
@@ -175,7 +214,7 @@ func TestTokenThatReverts(t *testing.T) {
 		return types.GenesisAlloc{s.usdc.Address.Address: contracts.Railgun(operator)} // knows no balances
 	})
 	s.front.Instead(node.Batch, refuses.ServeHTTP)
-	if _, err := s.Read(t.Context(), &s.usdc, nobody, spender); err == nil || !strings.Contains(err.Error(), "rejected the balance") {
+	if _, err := s.Read(t.Context(), netip.Prefix{}, &s.usdc, nobody, spender); err == nil || !strings.Contains(err.Error(), "rejected the balance") {
 		t.Errorf("got %v", err)
 	}
 	s.front.Instead(node.Batch, nil)

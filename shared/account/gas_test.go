@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -14,18 +15,18 @@ import (
 	"github.com/ethereum/go-ethereum/crypto"
 	"github.com/holiman/uint256"
 
-	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 )
 
-func burn(token chain.Token, amount uint64) account.Call {
+func burn(token chain.Token, amount uint64) quote.Transaction {
 	here := common.HexToAddress("0x6000")
 	call := calldata.Burn{
 		Swap:              calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(amount), Recipient: nobody[:], DstToken: spender},
 		DestinationDomain: 6, Receiver: here, BurnToken: token.Address.Address, MaxFee: *uint256.NewInt(1),
 	}
-	return account.Call{To: chain.NewAddress(messenger), Data: call.Encode(), Value: new(uint256.Int)}
+	return quote.Transaction{To: chain.NewAddress(messenger), Data: call.Encode(), Value: new(uint256.Int)}
 }
 
 // TestExactlyWhatIsNeeded: an account that holds just what the simulation says can
@@ -45,7 +46,7 @@ func TestExactlyWhatIsNeeded(t *testing.T) {
 	} {
 		s := newSwaps(t)
 		node.arrange(s)
-		for what, calls := range map[string][]account.Call{
+		for what, calls := range map[string][]quote.Transaction{
 			"pool":   {approve(s.usdc, usdcPool, amount), swap(usdcPool, amount, 0)},
 			"burn":   {approve(s.usdc, messenger, amount), burn(s.usdc, amount)},
 			"native": {swap(etherPool, amount, amount)},
@@ -63,7 +64,7 @@ func TestExactlyWhatIsNeeded(t *testing.T) {
 
 // sendExactly has an account with 1000 tokens and just the coins that it needs send
 // the calls, once so many blocks were full.
-func (s *swaps) sendExactly(t *testing.T, calls []account.Call, full int) {
+func (s *swaps) sendExactly(t *testing.T, calls []quote.Transaction, full int) {
 	s.t = t
 	key, err := crypto.GenerateKey()
 	if err != nil {
@@ -73,7 +74,7 @@ func (s *swaps) sendExactly(t *testing.T, calls []account.Call, full int) {
 	s.send(s.usdc, "mint", me, big.NewInt(1000))
 	value := calls[len(calls)-1].Value
 	s.pay(me, value.ToBig()) // nodes refuse to try a call that sends more than there is
-	got, err := s.Simulate(t.Context(), 1, me, nil, calls)
+	got, err := s.Simulate(t.Context(), netip.Prefix{}, 1, me, nil, calls)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,7 @@ func (s *swaps) pay(to common.Address, amount *big.Int) {
 	}
 }
 
-func (s *swaps) sendAs(t *testing.T, key *ecdsa.PrivateKey, c account.Call, gas uint64, price *big.Int) {
+func (s *swaps) sendAs(t *testing.T, key *ecdsa.PrivateKey, c quote.Transaction, gas uint64, price *big.Int) {
 	t.Helper()
 	hash, err := s.evm.SubmitAs(key, c.To.Address, c.Value.ToBig(), c.Data, gas, price)
 	if err != nil {

@@ -6,12 +6,14 @@ import (
 	"io"
 	"math/big"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -83,13 +85,13 @@ func (s *swaps) behind(t *testing.T, providers ...http.Handler) *two {
 
 // ask reads an account and tries its calls, as a quote does, and counts the calls and
 // requests that this takes.
-func (w *two) ask(t *testing.T, s *swaps, token *chain.Token, calls ...account.Call) (got *account.Simulation, asked, requests int) {
+func (w *two) ask(t *testing.T, s *swaps, token *chain.Token, calls ...quote.Transaction) (got *quote.Simulation, asked, requests int) {
 	t.Helper()
-	holding, err := w.Read(t.Context(), token, s.evm.Operator, usdcPool)
+	holding, err := w.Read(t.Context(), netip.Prefix{}, token, s.evm.Operator, usdcPool)
 	if err != nil {
 		t.Fatalf("the readings no longer work: %v", err)
 	}
-	got, _ = w.Simulate(t.Context(), 1, s.evm.Operator, &holding, calls)
+	got, _ = w.Simulate(t.Context(), netip.Prefix{}, 1, s.evm.Operator, &holding, calls)
 	for _, m := range w.meters {
 		if m != nil {
 			c, r := m.Read()
@@ -109,7 +111,7 @@ func TestNodesThatCannotSimulate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			neither := refusing(s.evm, how, "eth_simulateV1", "eth_estimateGas")
 			w := s.behind(t, neither, neither)
-			approval := []account.Call{approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0)}
+			approval := []quote.Transaction{approve(s.usdc, usdcPool, 100), swap(usdcPool, 100, 0)}
 			for again, want := range []int{7, 5, 5} {
 				if got, asked, _ := w.ask(t, s, &s.usdc, approval...); got != nil || asked != want {
 					t.Errorf("time %d: got %v for %d calls, want nothing for %d", again+1, got, asked, want)

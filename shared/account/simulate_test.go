@@ -3,6 +3,7 @@ package account_test
 import (
 	"fmt"
 	"math/big"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -64,7 +66,7 @@ func newReader(t *testing.T, now func() time.Time, urls ...rpc.SecretURL) *accou
 	t.Helper()
 	patient := rpc.Limits{Try: 20 * time.Second, Total: 30 * time.Second, Calls: 16, Waiting: 16}
 	client, err := rpc.New(rpc.Config{1: urls}, rpc.Options{
-		Now: now, Limits: map[rpc.Lane]rpc.Limits{rpc.Wallets: patient},
+		Now: now, Limits: map[rpc.Queue]rpc.Limits{rpc.Wallets: patient},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -82,18 +84,18 @@ func (s *swaps) send(token chain.Token, method string, args ...any) {
 	s.evm.Send(token.Address.Address, data)
 }
 
-func approve(token chain.Token, pool common.Address, amount uint64) account.Call {
-	return account.Call{To: token.Address, Data: calldata.Approve(pool, uint256.NewInt(amount)), Value: new(uint256.Int)}
+func approve(token chain.Token, pool common.Address, amount uint64) quote.Transaction {
+	return quote.Transaction{To: token.Address, Data: calldata.Approve(pool, uint256.NewInt(amount)), Value: new(uint256.Int)}
 }
 
-func swap(pool common.Address, amount, value uint64) account.Call {
+func swap(pool common.Address, amount, value uint64) quote.Transaction {
 	call := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(amount), Recipient: nobody[:], DstToken: spender}
-	return account.Call{To: chain.NewAddress(pool), Data: call.Encode(), Value: uint256.NewInt(value)}
+	return quote.Transaction{To: chain.NewAddress(pool), Data: call.Encode(), Value: uint256.NewInt(value)}
 }
 
-func (s *swaps) simulate(calls ...account.Call) *account.Simulation {
+func (s *swaps) simulate(calls ...quote.Transaction) *quote.Simulation {
 	s.t.Helper()
-	got, err := s.Simulate(s.t.Context(), 1, s.evm.Operator, nil, calls)
+	got, err := s.Simulate(s.t.Context(), netip.Prefix{}, 1, s.evm.Operator, nil, calls)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -101,16 +103,16 @@ func (s *swaps) simulate(calls ...account.Call) *account.Simulation {
 }
 
 // wantNone wants no simulation, and an error that says why.
-func (s *swaps) wantNone(what, says string, calls ...account.Call) {
+func (s *swaps) wantNone(what, says string, calls ...quote.Transaction) {
 	s.t.Helper()
-	got, err := s.Simulate(s.t.Context(), 1, s.evm.Operator, nil, calls)
+	got, err := s.Simulate(s.t.Context(), netip.Prefix{}, 1, s.evm.Operator, nil, calls)
 	if err == nil || !strings.Contains(err.Error(), says) {
 		s.t.Errorf("%s: got %+v, %v, want %q", what, got, err, says)
 	}
 }
 
 // wants compares the errors of a simulation, one for each call.
-func wants(t *testing.T, what string, got *account.Simulation, errors ...string) {
+func wants(t *testing.T, what string, got *quote.Simulation, errors ...string) {
 	t.Helper()
 	if len(got.Calls) != len(errors) {
 		t.Fatalf("%s: got %d calls, want %d", what, len(got.Calls), len(errors))
@@ -123,14 +125,14 @@ func wants(t *testing.T, what string, got *account.Simulation, errors ...string)
 }
 
 // emitted tells whether the last call's logs have the event of a swap.
-func (s *swaps) emitted(got *account.Simulation, pool common.Address, data []byte) bool {
+func (s *swaps) emitted(got *quote.Simulation, pool common.Address, data []byte) bool {
 	s.t.Helper()
 	call, err := calldata.Decode(data)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	for _, log := range got.Calls[len(got.Calls)-1].Logs {
-		if log.Address == pool && call.Emitted(s.evm.Operator, log.Topics, log.Data) {
+		if log.Address == pool && call.Emitted(s.evm.Operator, log) {
 			return true
 		}
 	}
@@ -194,11 +196,11 @@ func TestSimulateNative(t *testing.T) {
 		t.Error("the pool's event is not seen")
 	}
 	wants(t, "with another value", s.simulate(swap(etherPool, some, some+1)), "The contract says: value is not the amount")
-	holding, err := s.Read(t.Context(), token(t, 1, chain.ETH), s.evm.Operator, etherPool)
+	holding, err := s.Read(t.Context(), netip.Prefix{}, token(t, 1, chain.ETH), s.evm.Operator, etherPool)
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err = s.Simulate(t.Context(), 1, s.evm.Operator, &holding, []account.Call{swap(etherPool, tooMuch, tooMuch)})
+	got, err = s.Simulate(t.Context(), netip.Prefix{}, 1, s.evm.Operator, &holding, []quote.Transaction{swap(etherPool, tooMuch, tooMuch)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -224,7 +226,7 @@ func TestSimulateWithoutSupport(t *testing.T) {
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
 	s.send(s.usdc, "approve", usdcPool, big.NewInt(100))
 	s.lacks("eth_simulateV1")
-	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
+	if _, err := s.Read(t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, usdcPool); err != nil {
 		t.Fatal(err)
 	}
 	got := s.simulate(swap(usdcPool, 100, 0))
@@ -243,7 +245,7 @@ func TestSimulateWithoutSupport(t *testing.T) {
 
 	s.lacks("eth_simulateV1", "eth_estimateGas")
 	s.wantNone("neither", none, swap(usdcPool, 100, 0))
-	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
+	if _, err := s.Read(t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, usdcPool); err != nil {
 		t.Errorf("the readings no longer work: %v", err)
 	}
 }
@@ -278,10 +280,10 @@ func TestSimulateNonsense(t *testing.T) {
 		s.wantNone("an estimate, "+name, "", swap(usdcPool, 100, 0))
 		s.now = s.now.Add(time.Hour + time.Minute)
 	}
-	if _, err := s.Read(t.Context(), &s.usdc, s.evm.Operator, usdcPool); err != nil {
+	if _, err := s.Read(t.Context(), netip.Prefix{}, &s.usdc, s.evm.Operator, usdcPool); err != nil {
 		t.Errorf("the readings no longer work: %v", err)
 	}
-	if _, err := s.Simulate(t.Context(), 56, s.evm.Operator, nil, []account.Call{swap(usdcPool, 100, 0)}); err == nil || !strings.Contains(err.Error(), "none is configured for chain 56") {
+	if _, err := s.Simulate(t.Context(), netip.Prefix{}, 56, s.evm.Operator, nil, []quote.Transaction{swap(usdcPool, 100, 0)}); err == nil || !strings.Contains(err.Error(), "none is configured for chain 56") {
 		t.Errorf("a chain without an endpoint: got %v", err)
 	}
 }

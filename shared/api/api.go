@@ -6,10 +6,8 @@ package api
 import (
 	"context"
 
-	"github.com/ethereum/go-ethereum/common"
-
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/version"
@@ -21,14 +19,14 @@ type Service struct {
 	Engine     Quoter
 	Tracker    Tracker
 	Registries func() []rpc.Health
-	IssuerFees func() []cctp.State
+	IssuerFees func() []fee.IssuerFee
 	Draining   func() bool     // whether the service is shutting down; nil for never
 	Problems   func() []string // of the deployment, in sentences that anybody may read
 }
 
 // Tracker reports the status of a transaction.
 type Tracker interface {
-	Status(ctx context.Context, src chain.ID, hash common.Hash) (*status.Status, error)
+	Status(context.Context, status.Request) (*status.Status, error)
 	Ready() bool         // whether every swap can be tracked
 	Missing() []chain.ID // the chains that tracking needs and that have no endpoint
 	Alone() []chain.ID   // those with a single endpoint, which is trusted

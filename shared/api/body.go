@@ -12,7 +12,6 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -172,7 +171,7 @@ func (b *Body) Fee(name string, f *quote.Fee) {
 	b.Open("integrator")
 	b.Percentage("percentage", fee.BPS(f.Partner.FeeBPS))
 	b.Amount("amount", &f.Integrator)
-	if f.Partner != (integrator.Partner{}) {
+	if f.Partner != (quote.Partner{}) {
 		b.Hex("id", f.Partner.ID[:])
 		b.Address("address", f.Partner.Wallet)
 	}

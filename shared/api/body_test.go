@@ -10,9 +10,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
@@ -46,7 +46,7 @@ func TestFeeNamesAPartnerWhoIsPaid(t *testing.T) {
 		t.Errorf("got %s, want %s", b.json, alone)
 	}
 	paid := chain.NewAddress(common.HexToAddress(wallet))
-	f.Partner = integrator.Partner{ID: integrator.ID{31: 7}, Wallet: paid, FeeBPS: 100}
+	f.Partner = quote.Partner{ID: calldata.IntegratorID{31: 7}, Wallet: paid, FeeBPS: 100}
 	f.Integrator = *uint256.NewInt(100)
 	b = Body{[]byte("{")}
 	b.Fee("fee", f)

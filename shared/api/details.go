@@ -9,7 +9,6 @@ import (
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
@@ -92,10 +91,10 @@ func MapDetails(b *Body, q *quote.Quote) {
 		b.Open("issuerFee")
 		b.Literal("percentage", fee.Rate.Percent())
 		b.Text("origin", string(fee.Origin))
-		b.Amount("maxFee", &fee.MaxFee)
+		b.Amount("maxFee", &d.MaxFee)
 		b.Close()
 	}
-	if d.Request.Integrator != (integrator.ID{}) {
+	if d.Request.Integrator != (calldata.IntegratorID{}) {
 		b.Open("integrator")
 		b.Address("registry", d.Registry)
 		b.Number("chainId", uint64(q.Fee.ChainID))
@@ -122,7 +121,7 @@ func mapRequest(b *Body, p *chain.Pair, r *quote.Request) {
 		b.Text("recipient", r.Recipient.EVM.Hex())
 		b.Number("recipientType", calldata.RecipientEVM)
 	}
-	if r.Integrator != (integrator.ID{}) {
+	if r.Integrator != (calldata.IntegratorID{}) {
 		b.Hex("integratorId", r.Integrator[:])
 	}
 	b.Close()

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -72,7 +72,7 @@ type registryBody struct {
 type issuerFee struct {
 	ChainID    chain.ID    `json:"chainId"`
 	BPS        json.Number `json:"bps"`
-	Origin     cctp.Origin `json:"origin"`
+	Origin     fee.Origin  `json:"origin"`
 	AgeSeconds int64       `json:"ageSeconds"`
 	Problem    string      `json:"problem,omitempty"`
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
@@ -22,7 +22,7 @@ func TestHealthNamesSingleEndpoints(t *testing.T) {
 		Tracker:    oneEach{},
 		Deployment: chain.Reference(),
 		Registries: func() []rpc.Health { return nil },
-		IssuerFees: func() []cctp.State { return nil },
+		IssuerFees: func() []fee.IssuerFee { return nil },
 		Problems:   func() []string { return nil },
 	}
 	w := httptest.NewRecorder()

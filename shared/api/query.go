@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -158,8 +158,8 @@ func DecodeSwapToAnyone(q Query, parseChain func(string) (chain.ID, error)) (req
 }
 
 // Integrator is the integrator that the request names, or zero.
-func (q Query) Integrator() (id integrator.ID, err error) {
-	err = Read(q, integratorParam, integrator.ParseID, &id)
+func (q Query) Integrator() (id calldata.IntegratorID, err error) {
+	err = Read(q, integratorParam, calldata.ParseIntegratorID, &id)
 	return id, err
 }
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/version"
 )
 
@@ -116,7 +116,7 @@ func TestZeroRecipient(t *testing.T) {
 
 // TestIntegrator: a wrong integrator does not affect other parameters.
 func TestIntegrator(t *testing.T) {
-	want, err := integrator.ParseID(wallet)
+	want, err := calldata.ParseIntegratorID(wallet)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -130,14 +130,14 @@ func TestIntegrator(t *testing.T) {
 	} {
 		q := queryOf(query, nil)
 		id, err := q.Integrator()
-		if e := fault.From(err); e.Code != code || Param(e) != "integratorId" || id != (integrator.ID{}) {
+		if e := fault.From(err); e.Code != code || Param(e) != "integratorId" || id != (calldata.IntegratorID{}) {
 			t.Errorf("%s: got %v and %v, want %s", query, id, err, code)
 		}
 		if _, err := DecodeSwapToAnyone(q, chain.ParseID); err != nil {
 			t.Errorf("%s: the swap is refused: %v", query, err)
 		}
 	}
-	if id, err := queryOf(usdc, nil).Integrator(); id != (integrator.ID{}) || err != nil {
+	if id, err := queryOf(usdc, nil).Integrator(); id != (calldata.IntegratorID{}) || err != nil {
 		t.Errorf("got %v and %v for none", id, err)
 	}
 }

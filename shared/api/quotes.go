@@ -7,9 +7,7 @@ import (
 	"strings"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/version"
 )
 
@@ -43,10 +41,8 @@ func (v Quotes) Handle(w http.ResponseWriter, r *version.Request) error {
 	if err != nil {
 		return err
 	}
+	req.Caller = r.Caller
 	ctx := r.Context()
-	if req.From != nil || req.Integrator != (integrator.ID{}) {
-		ctx = context.WithValue(ctx, rpc.CallerNetwork{}, r.Caller)
-	}
 	if req.From != nil { // it reads an account; a deadline for every quote would cost a tenth of it
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, version.ReadTimeout)

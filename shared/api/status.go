@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"slices"
 	"strconv"
@@ -17,7 +16,6 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -30,8 +28,9 @@ func (s Service) Status(w http.ResponseWriter, r *version.Request) error {
 	if err != nil {
 		return err
 	}
-	ctx := context.WithValue(r.Context(), rpc.CallerNetwork{}, r.Caller)
-	found, err := s.Tracker.Status(status.WithLimit(ctx, r.AdmitRead), src, hash)
+	found, err := s.Tracker.Status(r.Context(), status.Request{
+		Chain: src, Tx: hash, Caller: r.Caller, Admit: r.AdmitRead,
+	})
 	if err != nil {
 		return err
 	}
@@ -201,7 +200,7 @@ func mapOrder(s *calldata.Swap) *swapBody {
 		Recipient:     mapRecipient(s),
 		RecipientType: s.RecipientType,
 		Amount:        &s.Amount,
-		IntegratorID:  s.IntegratorID,
+		IntegratorID:  common.Hash(s.IntegratorID),
 	}
 	if s.DstTooLarge != nil {
 		body.DstChain = s.DstTooLarge.Dec()

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
 )
 
 func TestWarn(t *testing.T) {
@@ -57,7 +57,7 @@ func TestWarn(t *testing.T) {
 // TestOnly: what a table lacks is not read, so that a decoder and the warning agree.
 func TestOnly(t *testing.T) {
 	q := queryOf(usdc+"&recipient="+wallet+"&integratorId="+wallet+"&integratorId=2", Params)
-	if id, err := q.Integrator(); id != (integrator.ID{}) || err != nil || q.Has("integratorId") {
+	if id, err := q.Integrator(); id != (calldata.IntegratorID{}) || err != nil || q.Has("integratorId") {
 		t.Errorf("got %v and %v of a parameter that is not known", id, err)
 	}
 	if req, err := DecodeSwap(q, chain.ParseID); err != nil || req.Recipient.EVM.Hex() != wallet {

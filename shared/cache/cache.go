@@ -10,26 +10,14 @@ package cache
 
 import (
 	"context"
-	"encoding/binary"
+	"fmt"
 	"log/slog"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/safego"
 )
-
-// Key is what is asked about: a name on a chain.
-type Key struct {
-	Network chain.ID
-	Name    [32]byte
-}
-
-// text is the key as safego.Singleflight needs it.
-func (k Key) text() string {
-	return string(append(binary.BigEndian.AppendUint64(nil, uint64(k.Network)), k.Name[:]...))
-}
 
 // Entry is the answer to a question.
 type Entry[V any] struct {
@@ -38,34 +26,34 @@ type Entry[V any] struct {
 	Known bool      // the name is not invented
 }
 
-// Cache remembers answers. It is safe for concurrent use.
-type Cache[V any] struct {
+// Cache remembers answers by what is asked about. It is safe for concurrent use.
+type Cache[K comparable, V any] struct {
 	what          string // is asked, for the log
 	log           *slog.Logger
 	now           func() time.Time
 	flights       safego.Singleflight[Entry[V]]
-	known, others *lru.Cache[Key, Entry[V]]
+	known, others *lru.Cache[K, Entry[V]]
 }
 
 // New remembers so many answers about what is known, and a quarter as many others,
 // most of which nobody asks for again. what and log are for a panic while asking.
-func New[V any](size int, now func() time.Time, what string, log *slog.Logger) *Cache[V] {
-	known, err := lru.New[Key, Entry[V]](size)
+func New[K comparable, V any](size int, now func() time.Time, what string, log *slog.Logger) *Cache[K, V] {
+	known, err := lru.New[K, Entry[V]](size)
 	if err != nil {
 		panic(err) // only for a size below 1
 	}
-	others, _ := lru.New[Key, Entry[V]](max(size/4, 1))
-	return &Cache[V]{what: what, log: log, now: now, known: known, others: others}
+	others, _ := lru.New[K, Entry[V]](max(size/4, 1))
+	return &Cache[K, V]{what: what, log: log, now: now, known: known, others: others}
 }
 
 // Get is the answer that may still be used.
-func (c *Cache[V]) Get(k Key) (a Entry[V], ok bool) {
+func (c *Cache[K, V]) Get(k K) (a Entry[V], ok bool) {
 	a = c.Last(k)
 	return a, c.now().Before(a.Until)
 }
 
 // Last is the last answer, however old. Its zero value stands for none.
-func (c *Cache[V]) Last(k Key) Entry[V] {
+func (c *Cache[K, V]) Last(k K) Entry[V] {
 	if a, ok := c.known.Get(k); ok {
 		return a
 	}
@@ -76,8 +64,8 @@ func (c *Cache[V]) Last(k Key) Entry[V] {
 // Ask asks and remembers, unless there is an answer already. An error of ask is for the
 // waiting callers only: what was remembered before stays. Other errors are that of ctx, or a
 // panic of ask.
-func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() (Entry[V], error)) (Entry[V], error) {
-	return c.flights.Ask(ctx, c.log, c.what, k.text(), func() (Entry[V], error) {
+func (c *Cache[K, V]) Ask(ctx context.Context, k K, ask func() (Entry[V], error)) (Entry[V], error) {
+	return c.flights.Ask(ctx, c.log, c.what, text(k), func() (Entry[V], error) {
 		// The answer may have come since the caller looked.
 		if a, ok := c.Get(k); ok {
 			return a, nil
@@ -88,11 +76,11 @@ func (c *Cache[V]) Ask(ctx context.Context, k Key, ask func() (Entry[V], error))
 
 // Renew asks in the background, although there is an answer. It does nothing while
 // the question is being asked.
-func (c *Cache[V]) Renew(k Key, ask func() (Entry[V], error)) {
-	c.flights.Start(c.log, c.what, k.text(), func() (Entry[V], error) { return c.renew(k, ask) })
+func (c *Cache[K, V]) Renew(k K, ask func() (Entry[V], error)) {
+	c.flights.Start(c.log, c.what, text(k), func() (Entry[V], error) { return c.renew(k, ask) })
 }
 
-func (c *Cache[V]) renew(k Key, ask func() (Entry[V], error)) (Entry[V], error) {
+func (c *Cache[K, V]) renew(k K, ask func() (Entry[V], error)) (Entry[V], error) {
 	a, err := ask()
 	if err != nil {
 		return a, err
@@ -105,3 +93,6 @@ func (c *Cache[V]) renew(k Key, ask func() (Entry[V], error)) (Entry[V], error) 
 	other.Remove(k)
 	return a, nil
 }
+
+// text tells keys apart, as safego.Singleflight needs it.
+func text[K comparable](k K) string { return fmt.Sprintf("%#v", k) }

@@ -14,11 +14,9 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-func name(n int) Key { return Key{Network: 1, Name: [32]byte{byte(n), byte(n >> 8)}} }
-
 // Callers at the same time share one answer, and who gives up leaves it to the others.
 func TestOneQuestionForAll(t *testing.T) {
-	c := New[int](4, time.Now, "a test", nil)
+	c := New[int, int](4, time.Now, "a test", nil)
 	var asked atomic.Int32
 	begun, release := make(chan struct{}), make(chan struct{})
 	ask := func() (Entry[int], error) {
@@ -30,7 +28,7 @@ func TestOneQuestionForAll(t *testing.T) {
 	var callers sync.WaitGroup
 	for range 20 {
 		callers.Go(func() {
-			if a, err := c.Ask(context.Background(), name(1), ask); a.Value != 7 || err != nil {
+			if a, err := c.Ask(context.Background(), 1, ask); a.Value != 7 || err != nil {
 				t.Errorf("got %+v, %v", a, err)
 			}
 		})
@@ -38,7 +36,7 @@ func TestOneQuestionForAll(t *testing.T) {
 	<-begun
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := c.Ask(gone, name(1), ask); !errors.Is(err, context.Canceled) {
+	if _, err := c.Ask(gone, 1, ask); !errors.Is(err, context.Canceled) {
 		t.Errorf("who gave up got %v", err)
 	}
 	close(release)
@@ -48,18 +46,34 @@ func TestOneQuestionForAll(t *testing.T) {
 	}
 }
 
+// Another question at the same time has an answer of its own.
+func TestQuestionsAreToldApart(t *testing.T) {
+	type key struct{ a, b string }
+	c := New[key, int](4, time.Now, "a test", nil)
+	one := func() (Entry[int], error) { return Entry[int]{Value: 1}, nil }
+	_, err := c.Ask(t.Context(), key{"a ", "b"}, func() (Entry[int], error) {
+		if got, err := c.Ask(t.Context(), key{"a", " b"}, one); got.Value != 1 || err != nil {
+			t.Errorf("got %+v, %v", got, err)
+		}
+		return Entry[int]{Value: 2}, nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
 func TestKnownNamesStay(t *testing.T) {
 	now := time.Now()
-	c := New[int](16, func() time.Time { return now }, "a test", nil)
+	c := New[int, int](16, func() time.Time { return now }, "a test", nil)
 	say := func(n int, want Entry[int], fails error) {
-		got, err := c.Ask(context.Background(), name(n), func() (Entry[int], error) { return want, fails })
+		got, err := c.Ask(context.Background(), n, func() (Entry[int], error) { return want, fails })
 		if got != want || err != fails {
 			t.Errorf("got %+v, %v, want %+v, %v", got, err, want, fails)
 		}
 	}
 	last := func(want int, known bool) {
 		t.Helper()
-		if a := c.Last(name(1)); a.Value != want || a.Known != known {
+		if a := c.Last(1); a.Value != want || a.Known != known {
 			t.Errorf("got %+v, want %d", a, want)
 		}
 	}
@@ -67,14 +81,14 @@ func TestKnownNamesStay(t *testing.T) {
 	for n := range 100 {
 		say(100+n, Entry[int]{Value: n, Until: now.Add(time.Hour)}, nil)
 	}
-	if a, ok := c.Get(name(1)); a.Value != 11 || !ok {
+	if a, ok := c.Get(1); a.Value != 11 || !ok {
 		t.Errorf("got %+v, %v of a known name after a flood", a, ok)
 	}
 	if c.others.Len() != 4 {
 		t.Errorf("%d others are kept, want 4", c.others.Len())
 	}
 	now = now.Add(time.Second)
-	if _, ok := c.Get(name(1)); ok {
+	if _, ok := c.Get(1); ok {
 		t.Error("an answer was used beyond its time")
 	}
 	last(11, true)
@@ -87,10 +101,10 @@ func TestKnownNamesStay(t *testing.T) {
 // TestPanicIsAnError: of one who waits, and in the log also if nobody does.
 func TestPanicIsAnError(t *testing.T) {
 	var out bytes.Buffer
-	c := New[int](4, time.Now, "asking", slog.New(slog.NewTextHandler(&out, nil)))
+	c := New[int, int](4, time.Now, "asking", slog.New(slog.NewTextHandler(&out, nil)))
 	before := safego.Panics()
 	bug := func() (Entry[int], error) { panic("a slip") }
-	if _, err := c.Ask(context.Background(), name(1), bug); err == nil || strings.Contains(err.Error(), "a slip") {
+	if _, err := c.Ask(context.Background(), 1, bug); err == nil || strings.Contains(err.Error(), "a slip") {
 		t.Errorf("got %v, want an error that says no more than that there was a bug", err)
 	}
 	for _, want := range []string{"in=asking", "a slip", "cache_test.go"} {
@@ -98,7 +112,7 @@ func TestPanicIsAnError(t *testing.T) {
 			t.Errorf("%q is missing from the log: %s", want, &out)
 		}
 	}
-	c.Renew(name(2), bug)
+	c.Renew(2, bug)
 	for safego.Panics() != before+2 {
 		time.Sleep(time.Millisecond)
 	}

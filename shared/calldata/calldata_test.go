@@ -104,7 +104,7 @@ func TestVectors(t *testing.T) {
 	for _, s := range v.Swaps {
 		swap := calldata.Swap{
 			DstChainID: s.DstChainID, Amount: *uint256.MustFromDecimal(s.Amount), Recipient: s.Recipient,
-			RecipientType: s.RecipientType, DstToken: s.DstToken, IntegratorID: s.IntegratorID,
+			RecipientType: s.RecipientType, DstToken: s.DstToken, IntegratorID: calldata.IntegratorID(s.IntegratorID),
 		}
 		check(s.Name, swap.Encode(), s.Calldata, "swap(uint256,uint256,bytes,uint8,address,bytes32)", fmt.Sprintf(
 			"dstChainId %d\namount %s\nrecipient %x\nrecipientType %d\ndstToken %x\nintegratorId %x\n",
@@ -121,7 +121,7 @@ func TestVectors(t *testing.T) {
 			MaxFee: *uint256.MustFromDecimal(b.MaxFee),
 			Swap: calldata.Swap{
 				Amount: *uint256.MustFromDecimal(b.Amount), DstChainID: h.DstChainID, DstToken: h.DstToken,
-				IntegratorID: h.IntegratorID, RecipientType: h.RecipientType, Recipient: h.Recipient,
+				IntegratorID: calldata.IntegratorID(h.IntegratorID), RecipientType: h.RecipientType, Recipient: h.Recipient,
 			},
 		}
 		receiver := common.BytesToHash(b.Receiver[:])

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -19,51 +18,6 @@ var (
 	SettledTopic  = settledEvent.hash
 	ReceivedTopic = receivedEvent.hash
 )
-
-var errOtherEvent = errors.New("another event")
-
-// decodeLog reads a log like a call: only canonical encoding is accepted.
-func (d *declaration) decodeLog(topics []common.Hash, data []byte) (*Call, error) {
-	if len(topics) != 1+len(d.indexed) || topics[0] != d.hash {
-		return nil, errOtherEvent
-	}
-	if d.tuple {
-		var ok bool
-		if data, ok = bytes.CutPrefix(data, appendUint64(nil, word)); !ok {
-			return nil, fmt.Errorf("%s: the struct does not start where it must", d.signature)
-		}
-	}
-	c, err := d.decode(data)
-	return &c, err
-}
-
-// Emitted tells whether a log is the event by which a contract tells of this call:
-// it names the sender, and every argument of the call that it has is the same.
-func (c *Call) Emitted(sender common.Address, topics []common.Hash, data []byte) bool {
-	e := &swapEvent
-	if c.Function == burnCall.signature {
-		e = &burnEvent
-	}
-	got, err := e.decodeLog(topics, data)
-	if err != nil {
-		return false
-	}
-	for i, name := range e.indexed {
-		want := c.Argument(name)
-		if name == "sender" || name == "depositor" {
-			want = sender[:]
-		}
-		if want != nil && topics[i+1] != common.BytesToHash(want) {
-			return false
-		}
-	}
-	for _, a := range got.Arguments {
-		if want := c.Argument(a.Name); want != nil && !bytes.Equal(a.Data, want) {
-			return false
-		}
-	}
-	return true
-}
 
 func (c *Call) number(name string) (n uint256.Int) {
 	n.SetBytes(c.Argument(name))
@@ -85,7 +39,7 @@ func swapOf(c *Call) Swap {
 		Recipient:     c.Argument("recipient"),
 		RecipientType: c.Argument("recipientType")[0],
 		DstToken:      common.BytesToAddress(c.Argument("dstToken")),
-		IntegratorID:  [32]byte(c.Argument("integratorId")),
+		IntegratorID:  IntegratorID(c.Argument("integratorId")),
 	}
 	if dst := c.number("dstChainId"); dst.IsUint64() {
 		s.DstChainID = dst.Uint64()

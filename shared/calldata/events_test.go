@@ -38,7 +38,7 @@ func number(n int64) common.Hash { return common.BigToHash(big.NewInt(n)) }
 func TestEmittedSwap(t *testing.T) {
 	swap := calldata.Swap{
 		DstChainID: 369, Amount: *uint256.NewInt(1000), Recipient: somebody[:], DstToken: common.Address{8},
-		IntegratorID: [32]byte{9},
+		IntegratorID: calldata.IntegratorID{9},
 	}
 	call, err := calldata.Decode(swap.Encode())
 	if err != nil {
@@ -50,7 +50,7 @@ func TestEmittedSwap(t *testing.T) {
 	emitted := func(from common.Address, dst, amount int64, recipient []byte, kind uint8, token common.Address, id byte) bool {
 		topics, data = emit(t, contracts.PoolABI, "Swap", []common.Hash{number(7), common.BytesToHash(from[:])},
 			big.NewInt(dst), big.NewInt(amount), recipient, kind, token, [32]byte{id})
-		return call.Emitted(sender, topics, data)
+		return call.Emitted(sender, calldata.Log{Topics: topics, Data: data})
 	}
 	for name, got := range map[string]bool{
 		"sender":     emitted(somebody, 369, 1000, somebody[:], 0, common.Address{8}, 9),
@@ -68,7 +68,8 @@ func TestEmittedSwap(t *testing.T) {
 	if !emitted(sender, 369, 1000, somebody[:], 0, common.Address{8}, 9) {
 		t.Error("the event of the call is not recognised")
 	}
-	if call.Emitted(sender, topics[:2], data) || call.Emitted(sender, topics, data[:len(data)-1]) {
+	if call.Emitted(sender, calldata.Log{Topics: topics[:2], Data: data}) ||
+		call.Emitted(sender, calldata.Log{Topics: topics, Data: data[:len(data)-1]}) {
 		t.Error("half an event passes")
 	}
 }
@@ -81,7 +82,7 @@ func TestDecodeEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	if swapNonce != number(7) || s.DstChainID != 69696969 || s.Amount.Uint64() != 1000 || !bytes.Equal(s.Recipient, bytes.Repeat([]byte{5}, 160)) ||
-		s.RecipientType != 2 || s.DstToken != somebody || s.IntegratorID != someHash {
+		s.RecipientType != 2 || s.DstToken != somebody || common.Hash(s.IntegratorID) != someHash {
 		t.Errorf("got %+v", s)
 	}
 
@@ -300,7 +301,7 @@ func TestRevertReason(t *testing.T) {
 }
 
 func TestDecodeOrder(t *testing.T) {
-	swap := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5), Recipient: somebody[:], DstToken: common.Address{8}, IntegratorID: [32]byte{9}}
+	swap := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5), Recipient: somebody[:], DstToken: common.Address{8}, IntegratorID: calldata.IntegratorID{9}}
 	if got, err := calldata.DecodeOrder(swap.Encode(), common.Address{}); err != nil || got.DstChainID != 369 || got.Amount.Uint64() != 5 || got.IntegratorID != swap.IntegratorID || got.DstToken != swap.DstToken {
 		t.Errorf("got %+v, %v", got, err)
 	}

@@ -6,16 +6,15 @@
 package calldata
 
 import (
-	"bytes"
 	"encoding/binary"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/crypto/keccak"
+	"github.com/ethereum/go-ethereum/common/hexutil"
 	"github.com/holiman/uint256"
+
+	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fault"
 )
 
 const word = 32
@@ -73,10 +72,56 @@ type Swap struct {
 	Recipient     []byte // not padded
 	RecipientType uint8
 	DstToken      common.Address
-	IntegratorID  [32]byte // zero when there is none
+	IntegratorID  IntegratorID
 
 	DstTooLarge *uint256.Int // read from a chain: a destination beyond any routing ID; DstChainID is 0 then
 }
+
+// IntegratorID names an integrator in calldata: the address of its wallet, left-padded with
+// zeros. The zero ID means no integrator.
+type IntegratorID [word]byte
+
+// ParseIntegratorID reads an integrator from a request: a wallet address, or its 32-byte
+// form. Both give the same ID.
+func ParseIntegratorID(text string) (IntegratorID, error) {
+	const (
+		addressLen = 2 + 2*common.AddressLength
+		idLen      = 2 + 2*word
+	)
+	if len(text) == idLen && text[:2] == "0x" {
+		zeros, digits := text[2:idLen-2*common.AddressLength], text[idLen-2*common.AddressLength:]
+		if strings.Trim(zeros, "0") != "" {
+			return IntegratorID{}, invalidID("The integrator ID is not the 32-byte form of an address: " +
+				"its first 12 bytes must be zero")
+		}
+		text = "0x" + digits
+	}
+	if len(text) != addressLen {
+		return IntegratorID{}, invalidID("The integrator ID must be a wallet address (0x and 40 hexadecimal digits) " +
+			"or its 32-byte form (0x and 64, of which the first 24 are zeros)")
+	}
+	wallet, err := chain.ParseAddress(text)
+	if err != nil {
+		return IntegratorID{}, invalidID("The integrator ID %v", err)
+	}
+	if wallet == (common.Address{}) {
+		return IntegratorID{}, invalidID("The integrator ID is zero: " +
+			"name a registered wallet, or leave the parameter out")
+	}
+	return IntegratorIDOf(wallet), nil
+}
+
+func invalidID(format string, args ...any) error {
+	return fault.New(fault.InvalidIntegrator, format, args...)
+}
+
+func IntegratorIDOf(wallet common.Address) (id IntegratorID) {
+	copy(id[word-common.AddressLength:], wallet[:])
+	return id
+}
+
+// String is the canonical form: 0x and 64 digits.
+func (id IntegratorID) String() string { return hexutil.Encode(id[:]) }
 
 // Token asks a pool for the token that it takes: token(), which not every pool has.
 func Token() []byte { return []byte(tokenSelector) }
@@ -169,189 +214,3 @@ func SettledIn(id common.Hash) []byte { return append([]byte(settledSelector), i
 // IsUsed asks the issuer's transmitter whether it has taken a message:
 // usedNonces(bytes32 nonce), which is 1 then.
 func IsUsed(nonce common.Hash) []byte { return append([]byte(usedNoncesSelector), nonce[:]...) }
-
-// Call is a call as its bytes tell it.
-type Call struct {
-	Function  string // such as approve(address,uint256)
-	Arguments []Argument
-}
-
-// Argument is one argument of a call, or one field of a hook.
-type Argument struct {
-	Name string
-	Type Type
-	Data []byte // big-endian for a number; shared with the calldata
-	size int    // of that type; 0 for Bytes
-}
-
-// Type is the Solidity type of an argument.
-type Type string
-
-const (
-	Uint256 Type = "uint256"
-	Uint32  Type = "uint32"
-	Uint8   Type = "uint8"
-	Address Type = "address"
-	Bytes32 Type = "bytes32"
-	Bytes   Type = "bytes"
-)
-
-// sizes are how many bytes the values of a type have. Bytes may be any number.
-var sizes = map[Type]int{Uint256: word, Uint32: 4, Uint8: 1, Address: common.AddressLength, Bytes32: word}
-
-// declaration is that of a function which a wallet is asked to sign, or of an event
-// which a contract emits.
-type declaration struct {
-	signature string
-	hash      common.Hash // the first topic of an event; selects a function by its first four bytes
-	indexed   []string    // the arguments that are topics
-	params    []Argument  // the others, without Data
-	tuple     bool        // they are the fields of one struct
-}
-
-// declare reads a declaration, in which the fields of a struct are in double
-// parentheses.
-func declare(text string) declaration {
-	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-	d := declaration{tuple: strings.Contains(params, "(")}
-	var types []string
-	for param := range strings.SplitSeq(params, ", ") {
-		words := strings.Fields(strings.Trim(param, "()"))
-		if words[1] == "indexed" {
-			d.indexed = append(d.indexed, words[2])
-		} else {
-			d.params = append(d.params, Argument{Name: words[1], Type: Type(words[0]), size: sizes[Type(words[0])]})
-		}
-		// The type keeps the parentheses of a struct.
-		types = append(types, strings.Fields(param)[0]+param[len(strings.TrimRight(param, ")")):])
-	}
-	d.signature = name + "(" + strings.Join(types, ",") + ")"
-	d.hash = Hash([]byte(d.signature))
-	return d
-}
-
-// Hash is Keccak-256 of all data.
-func Hash(data ...[]byte) (h common.Hash) {
-	hasher := keccak.NewLegacyKeccak256()
-	for _, d := range data {
-		hasher.Write(d)
-	}
-	hasher.Sum(h[:0])
-	return h
-}
-
-// The functions and events are written as their contracts declare them, and not
-// derived from the encoders: a mistake in an encoder shows here.
-var (
-	approveCall = declare("approve(address spender, uint256 amount)")
-	swapCall    = declare("swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, " +
-		"address dstToken, bytes32 integratorId)")
-	burnCall = declare("depositForBurnWithHook(uint256 amount, uint32 destinationDomain, bytes32 mintRecipient, " +
-		"address burnToken, bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)")
-
-	swapEvent = declare("Swap(uint256 indexed nonce, address indexed sender, uint256 dstChainId, uint256 amount, " +
-		"bytes recipient, uint8 recipientType, address dstToken, bytes32 integratorId)")
-	settledEvent = declare("Settled(bytes32 indexed id, (uint256 source, address srcPool, uint256 nonce, " +
-		"address token, uint256 amount, bytes recipient, uint8 recipientType, uint256 protocolFee, " +
-		"address integrator, uint256 integratorFee))")
-	burnEvent = declare("DepositForBurn(address indexed burnToken, uint256 amount, address indexed depositor, " +
-		"bytes32 mintRecipient, uint32 destinationDomain, bytes32 destinationTokenMessenger, " +
-		"bytes32 destinationCaller, uint256 maxFee, uint32 indexed minFinalityThreshold, bytes hookData)")
-	receivedEvent = declare("MessageReceived(address indexed caller, uint32 sourceDomain, bytes32 indexed nonce, " +
-		"bytes32 sender, uint32 indexed finalityThresholdExecuted, bytes messageBody)")
-
-	hookFields = declare("hook(uint256 dstChainId, address dstToken, bytes32 integratorId, uint8 recipientType, " +
-		"bytes recipient)").params
-)
-
-// Decode reads a call. It accepts only canonical encoding, of which there is one
-// for each call.
-func Decode(data []byte) (Call, error) {
-	for _, d := range []*declaration{&swapCall, &burnCall, &approveCall} {
-		if arguments, ok := bytes.CutPrefix(data, d.hash[:4]); ok {
-			return d.decode(arguments)
-		}
-	}
-	return Call{}, errors.New("the calldata calls no function of ours")
-}
-
-// decode reads the arguments that are not topics.
-func (d *declaration) decode(data []byte) (Call, error) {
-	call := Call{d.signature, slices.Clone(d.params)}
-	head := len(d.params) * word
-	if len(data) < head {
-		return Call{}, fmt.Errorf("%s: the calldata is too short", d.signature)
-	}
-	tail := data[head:]
-	for i := range call.Arguments {
-		a := &call.Arguments[i]
-		slot := data[i*word : (i+1)*word]
-		switch {
-		case a.Type == Bytes:
-			if n, ok := smallUint(slot); !ok || n != len(data)-len(tail) {
-				return Call{}, fmt.Errorf("%s: %s does not start where it must", d.signature, a.Name)
-			}
-			var ok bool
-			if a.Data, tail, ok = cutBytes(tail); !ok {
-				return Call{}, fmt.Errorf("%s: %s is cut off or not padded with zeros", d.signature, a.Name)
-			}
-		case !IsZero(slot[:word-a.size]):
-			return Call{}, fmt.Errorf("%s: %s is no %s", d.signature, a.Name, a.Type)
-		default:
-			a.Data = slot[word-a.size:]
-		}
-	}
-	if len(tail) != 0 {
-		return Call{}, fmt.Errorf("%s: %d bytes follow the arguments", d.signature, len(tail))
-	}
-	return call, nil
-}
-
-// Argument gives an argument by its name, nil if there is none.
-func (c *Call) Argument(name string) []byte {
-	for i := range c.Arguments {
-		if c.Arguments[i].Name == name {
-			return c.Arguments[i].Data
-		}
-	}
-	return nil
-}
-
-// DecodeHook reads the fields that a burn carries to the receiver.
-func DecodeHook(data []byte) ([]Argument, error) {
-	fields := slices.Clone(hookFields)
-	for i := range fields {
-		size := fields[i].size
-		if fields[i].Type == Bytes {
-			size = len(data) // the rest
-		}
-		if len(data) < size {
-			return nil, errors.New("the hook is too short")
-		}
-		fields[i].Data, data = data[:size], data[size:]
-	}
-	return fields, nil
-}
-
-// cutBytes cuts a dynamic argument off its length, content and padding.
-func cutBytes(data []byte) (content, rest []byte, ok bool) {
-	if len(data) < word {
-		return nil, nil, false
-	}
-	n, ok := smallUint(data[:word])
-	if !ok || len(data) < bytesSize(n) {
-		return nil, nil, false
-	}
-	end := word + n
-	return data[word:end], data[bytesSize(n):], IsZero(data[end:bytesSize(n)])
-}
-
-// smallUint reads a number that can be a length or a place in calldata.
-func smallUint(slot []byte) (n int, ok bool) {
-	const most = 1 << 16
-	n = int(slot[word-3])<<16 | int(slot[word-2])<<8 | int(slot[word-1])
-	return n, IsZero(slot[:word-3]) && n < most
-}
-
-// IsZero tells whether all bytes are zero.
-func IsZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/fee"
 )
 
 const (
@@ -50,8 +51,8 @@ type client struct {
 	http    *http.Client
 	base    *url.URL
 	dest    uint32
-	slots   *semaphore.Weighted     // one for each request for a fee under way
-	turns   *rate.Limiter           // of requests for messages
+	slots   *semaphore.Weighted     // one for each request for a fee in progress
+	pace    *rate.Limiter           // of requests for messages
 	refusal atomic.Pointer[refusal] // the last one
 }
 
@@ -94,19 +95,19 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 		base:  base,
 		dest:  dest,
 		slots: semaphore.NewWeighted(mostAtOnce),
-		turns: rate.NewLimiter(rate.Every(messagePause), 1),
+		pace:  rate.NewLimiter(rate.Every(messagePause), 1),
 	}
 }
 
 // rate looks the fee of one source up, when it has a slot. builtIn is as for decode.
-func (c *client) rate(ctx context.Context, source uint32, builtIn Rate) (Rate, error) {
+func (c *client) rate(ctx context.Context, source uint32, builtIn fee.Rate) (fee.Rate, error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
-		return Rate{}, unanswered(err)
+		return fee.Rate{}, unanswered(err)
 	}
 	defer c.slots.Release(1)
 	body, err := c.get(ctx, c.base.JoinPath(fmt.Sprintf("v2/burn/USDC/fees/%d/%d", source, c.dest)))
 	if err != nil {
-		return Rate{}, err
+		return fee.Rate{}, err
 	}
 	return decode(body, builtIn)
 }
@@ -138,7 +139,7 @@ func (c *client) get(ctx context.Context, address *url.URL) ([]byte, error) {
 	case http.StatusNotFound:
 		return nil, errNotFound
 	case http.StatusTooManyRequests:
-		hold := rpc.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
+		hold := fault.RetryAfter(response.Header.Get("Retry-After"), time.Now(), shortestHold, longestHold)
 		hold = max(hold, shortestHold)
 		r := &refusal{hold, time.Now().Add(hold)}
 		c.refusal.Store(r)
@@ -190,45 +191,45 @@ var (
 // A source whose builtIn rate is above 0 charges for fast transfers. Its row for
 // 1000 must then be there, with at least a quarter of that rate: with a lower
 // maxFee, a burn would wait for hours until it is final, or revert.
-func decode(body []byte, builtIn Rate) (Rate, error) {
+func decode(body []byte, builtIn fee.Rate) (fee.Rate, error) {
 	var rows []struct {
 		FinalityThreshold json.RawMessage `json:"finalityThreshold"`
 		MinimumFee        json.RawMessage `json:"minimumFee"`
 	}
 	if err := json.Unmarshal(body, &rows); err != nil {
-		return Rate{}, errNotJSON
+		return fee.Rate{}, errNotJSON
 	}
 	if repeatsKey(body) {
-		return Rate{}, errKeyTwice
+		return fee.Rate{}, errKeyTwice
 	}
 	text := func(number []byte) string { return strings.Trim(string(number), `"`) } // a string may hold one
 	seen := make(map[string]bool)
-	fees := make(map[string]Rate, 2)
+	fees := make(map[string]fee.Rate, 2)
 	for _, row := range rows {
 		threshold := text(row.FinalityThreshold)
 		if threshold != "" && seen[threshold] {
-			return Rate{}, errThresholdTwice
+			return fee.Rate{}, errThresholdTwice
 		}
 		seen[threshold] = true
 		if threshold != thresholdFast && threshold != thresholdFinal {
 			continue
 		}
-		rate, err := ParseRate(text(row.MinimumFee))
+		rate, err := fee.ParseRate(text(row.MinimumFee))
 		if err != nil {
-			return Rate{}, fmt.Errorf("the fee %w", err)
+			return fee.Rate{}, fmt.Errorf("the fee %w", err)
 		}
 		fees[threshold] = rate
 	}
 	fast := fees[thresholdFast]
 	switch {
 	case len(fees) == 0:
-		return Rate{}, errNoRow
-	case builtIn.nano > 0 && fast.nano == 0:
-		return Rate{}, errNoFast
-	case fast.nano*4 < builtIn.nano:
-		return Rate{}, errTooLow
+		return fee.Rate{}, errNoRow
+	case builtIn != fee.Rate{} && fast == fee.Rate{}:
+		return fee.Rate{}, errNoFast
+	case fast.BelowQuarterOf(builtIn):
+		return fee.Rate{}, errTooLow
 	}
-	return Rate{max(fast.nano, fees[thresholdFinal].nano)}, nil
+	return slices.MaxFunc([]fee.Rate{fast, fees[thresholdFinal]}, fee.Rate.Cmp), nil
 }
 
 // repeatsKey tells whether an object of a JSON text has a key twice, in any letters:
@@ -287,21 +288,21 @@ type Message struct {
 var delay = regexp.MustCompile(`^[a-z][a-z_]{0,63}$`)
 
 // Configured tells whether the issuer can be asked.
-func (f *Fees) Configured() bool { return f.client != nil }
+func (i *Issuer) Configured() bool { return i.client != nil }
 
 // Messages asks the issuer for the burns of a transaction on the chain of a
 // domain, in the order of their logs. There are none, and no error, while it has
 // not seen the transaction. The text of an error is fit for a client.
-func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]Message, error) {
-	if f.client == nil {
+func (i *Issuer) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]Message, error) {
+	if i.client == nil {
 		return nil, errors.New("the issuer's service is not configured")
 	}
-	if err := f.client.await(ctx); err != nil {
+	if err := i.client.await(ctx); err != nil {
 		return nil, err
 	}
-	address := f.client.base.JoinPath(fmt.Sprintf("v2/messages/%d", domain))
+	address := i.client.base.JoinPath(fmt.Sprintf("v2/messages/%d", domain))
 	address.RawQuery = url.Values{"transactionHash": {tx.Hex()}}.Encode()
-	body, err := f.client.get(ctx, address)
+	body, err := i.client.get(ctx, address)
 	switch {
 	case errors.Is(err, errNotFound):
 		return nil, nil
@@ -311,7 +312,7 @@ func (f *Fees) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]M
 	return decodeMessages(body)
 }
 
-// await waits for the turn of a request for messages. Nobody waits in vain: neither beyond
+// await waits for the time of a request for messages. Nobody waits in vain: neither beyond
 // the deadline, nor while the service blocks us.
 func (c *client) await(ctx context.Context) error {
 	if err := c.blocked(); err != nil {
@@ -319,7 +320,7 @@ func (c *client) await(ctx context.Context) error {
 	}
 	waiting, cancel := context.WithTimeout(ctx, messageWait)
 	defer cancel()
-	err := c.turns.Wait(waiting)
+	err := c.pace.Wait(waiting)
 	switch {
 	case ctx.Err() != nil:
 		return unanswered(ctx.Err())

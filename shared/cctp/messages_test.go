@@ -22,7 +22,7 @@ const (
 )
 
 // issuer tells fees, and answers questions for messages as the test says.
-func issuer(t *testing.T, messages http.HandlerFunc) (*Fees, *service) {
+func issuerOf(t *testing.T, messages http.HandlerFunc) (*Issuer, *service) {
 	s := startService(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/hidden/v2/messages/") {
 			messages(w, r)
@@ -30,7 +30,7 @@ func issuer(t *testing.T, messages http.HandlerFunc) (*Fees, *service) {
 		}
 		charge("7")(w, r)
 	})
-	f, _ := s.fees(t)
+	f, _ := s.issuer(t)
 	return f, s
 }
 
@@ -60,7 +60,7 @@ func TestMessages(t *testing.T) {
 		}
 	}
 	synctest.Test(t, func(t *testing.T) {
-		f, s := issuer(t, say(list(complete)))
+		f, s := issuerOf(t, say(list(complete)))
 		got, err := f.Messages(t.Context(), 2, burnTx)
 		if err != nil || len(got) != 1 || !f.Configured() {
 			t.Errorf("got %+v, %v", got, err)
@@ -70,7 +70,7 @@ func TestMessages(t *testing.T) {
 			t.Errorf("asked for %q, want %q", paths, want)
 		}
 	})
-	f := newFees(t, "", io.Discard, nil)
+	f := newIssuer(t, "", io.Discard, nil)
 	_, err := f.Messages(t.Context(), 2, burnTx)
 	if err == nil || err.Error() != "the issuer's service is not configured" || f.Configured() {
 		t.Errorf("got %v", err)
@@ -105,7 +105,7 @@ func TestMessagesFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, _ := issuer(t, test.answer)
+				f, _ := issuerOf(t, test.answer)
 				got, err := f.Messages(t.Context(), 2, burnTx)
 				if test.says == "" && (err != nil || len(got) != 0) {
 					t.Errorf("got %+v, %v, want nothing", got, err)
@@ -125,7 +125,7 @@ func TestMessagesFail(t *testing.T) {
 // Once the service blocks us, it is not asked again, for messages nor for fees.
 func TestMessagesBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f, s := issuer(t, fail(429, "Retry-After: 420"))
+		f, s := issuerOf(t, fail(429, "Retry-After: 420"))
 		before := len(s.requests())
 		for range 3 {
 			_, err := f.Messages(t.Context(), 2, burnTx)
@@ -143,7 +143,7 @@ func TestMessagesBlocked(t *testing.T) {
 	})
 }
 
-// Many questions at once wait for their turn, and those without one in time are refused at
+// Many questions at once wait for their time, and those without one in time are refused at
 // once. Those whose caller gives up wait no longer.
 func TestMessagesPace(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -154,7 +154,7 @@ func TestMessagesPace(t *testing.T) {
 		"callers leave": {time.Second - time.Millisecond, 10, 41, 99},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f, _ := issuer(t, say(`{"messages":[]}`))
+			f, _ := issuerOf(t, say(`{"messages":[]}`))
 			ctx, giveUp := context.WithCancel(t.Context())
 			answers := make(chan string, 150)
 			for range cap(answers) {
@@ -174,7 +174,7 @@ func TestMessagesPace(t *testing.T) {
 				got[<-answers]++
 			}
 			const late = "too many requests are queued for the issuer's service"
-			if got[late] == 100 { // the last turn comes when the longest wait ends, so that either may win
+			if got[late] == 100 { // the last time comes when the longest wait ends, so that either may win
 				got[late]--
 				got["answered"]++
 			}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
@@ -119,10 +120,10 @@ func (s *service) Addr() net.Addr { return &net.UnixAddr{Name: "service"} }
 
 // fees are rates looked up at the service, already warm. The base address has a secret in
 // each place where one can be.
-func (s *service) fees(t *testing.T) (*Fees, *journal.Journal) {
+func (s *service) issuer(t *testing.T) (*Issuer, *journal.Journal) {
 	t.Helper()
 	log := new(journal.Journal)
-	f := newFees(t, "https://hidden:hidden@hidden.example/hidden/", log,
+	f := newIssuer(t, "https://hidden:hidden@hidden.example/hidden/", log,
 		&http.Transport{DialTLSContext: s.dial, DisableKeepAlives: true})
 	t.Cleanup(func() {
 		text := log.String()
@@ -140,7 +141,7 @@ func (s *service) fees(t *testing.T) (*Fees, *journal.Journal) {
 }
 
 // newFees uses the transport of production if transport is nil.
-func newFees(t *testing.T, address string, log io.Writer, transport http.RoundTripper) *Fees {
+func newIssuer(t *testing.T, address string, log io.Writer, transport http.RoundTripper) *Issuer {
 	t.Helper()
 	logger := slog.New(slog.NewTextHandler(log, nil))
 	f, err := New(Config{FeeURL: address}, chain.Reference().Settlement, logger, transport)
@@ -151,14 +152,14 @@ func newFees(t *testing.T, address string, log io.Writer, transport http.RoundTr
 	return f
 }
 
-func wantRate(t *testing.T, f *Fees, source chain.ID, text string) {
+func wantRate(t *testing.T, f *Issuer, source chain.ID, text string) {
 	t.Helper()
 	if got := f.Of(source).Rate; got.String() != text {
 		t.Errorf("chain %s: got %s bps, want %s", source, got, text)
 	}
 }
 
-func wantOrigin(t *testing.T, f *Fees, source chain.ID, origin Origin, reason string) {
+func wantOrigin(t *testing.T, f *Issuer, source chain.ID, origin fee.Origin, reason string) {
 	t.Helper()
 	s := f.Of(source)
 	got := ""

@@ -5,7 +5,10 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
+	"net/http"
+	"strconv"
 	"syscall"
+	"time"
 )
 
 // ExplainNetwork says why there was no answer. timeout is true if there was none in time,
@@ -30,4 +33,18 @@ func ExplainNetwork(err error) (text string, timeout bool) {
 		return "connection failed", false
 	}
 	return "", false
+}
+
+// RetryAfter reads the header of that name, seconds or an HTTP date, and keeps it
+// within bounds. It is 0 for anything else.
+func RetryAfter(header string, now time.Time, shortest, longest time.Duration) time.Duration {
+	var wait time.Duration
+	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
+		wait = time.Duration(min(seconds, uint64(longest/time.Second))) * time.Second
+	} else if date, err := http.ParseTime(header); err == nil {
+		wait = date.Sub(now)
+	} else {
+		return 0
+	}
+	return min(max(wait, shortest), longest)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestExplainNetwork(t *testing.T) {
@@ -25,6 +26,18 @@ func TestExplainNetwork(t *testing.T) {
 	} {
 		if text, timeout := ExplainNetwork(test.err); text != test.text || timeout != test.timeout {
 			t.Errorf("%s: got %q, %v", name, text, timeout)
+		}
+	}
+}
+
+func TestRetryAfter(t *testing.T) {
+	now := time.Unix(1_800_000_000, 0)
+	for text, want := range map[string]time.Duration{
+		"": 0, "soon": 0, "0": time.Second, "7": 7 * time.Second, "99999999999999999999999": time.Minute,
+		"Fri, 15 Jan 2027 08:00:09 GMT": 9 * time.Second, "Fri, 15 Jan 2027 07:00:00 GMT": time.Second,
+	} {
+		if got := RetryAfter(text, now, time.Second, time.Minute); got != want {
+			t.Errorf("%q: got %v, want %v", text, got, want)
 		}
 	}
 }

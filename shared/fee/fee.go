@@ -2,8 +2,9 @@
 // conversion between decimals, and the division of an amount into fees and the
 // rest.
 //
-// All numbers are integers. Conversions and fees round down. Fees are always
-// taken from the gross destination amount, so the parts add up to it exactly.
+// All numbers are integers. Conversions and fees round down; what the issuer may take
+// rounds up. Fees are always taken from the gross destination amount, so the parts add up
+// to it exactly.
 package fee
 
 import (

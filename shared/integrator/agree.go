@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
-	"github.com/quotegate/quotegate/shared/cache"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
@@ -89,24 +90,26 @@ func decide(readings []reading, endpoints int) (verdict, bool) {
 
 // settle asks all endpoints at once, until the verdict is known. That two of them differ is
 // told when the last one has answered, which may be later.
-func (r *Registry) settle(ctx context.Context, k cache.Key, lane rpc.Lane) verdict {
-	all := r.chains.Endpoints(k.Network)
+func (r *Registry) settle(q rpc.Question, id calldata.IntegratorID) verdict {
+	all := r.chains.Endpoints(q.Network)
 	answers := make(chan reading, all)
 	for place := 1; place <= all; place++ {
 		w := reading{endpoint: place, failure: errPanicked}
-		if r.probes.skip(k.Network, place, all) {
+		if r.probes.skip(q.Network, place, all) {
 			w.failure = errResting
 			answers <- w
 			continue
 		}
-		safego.Go(r.Log, "asking a registry", func() {
+		q := q
+		q.Endpoint = place
+		safego.Go(r.log, "asking a registry", func() {
 			defer func() { answers <- w }()
-			w = r.read(ctx, k, lane, place)
-			r.watch(k.Network, lane, w)
+			w = r.read(q, id)
+			r.watch(q, w)
 		})
 	}
 	settled := make(chan verdict, 1)
-	safego.Go(r.Log, "comparing registries", func() {
+	safego.Go(r.log, "comparing registries", func() {
 		var readings []reading
 		known := false
 		for range all {
@@ -117,7 +120,7 @@ func (r *Registry) settle(ctx context.Context, k cache.Key, lane rpc.Lane) verdi
 			}
 		}
 		if differing(readings) {
-			r.differ(k, readings)
+			r.differ(key{q.Network, id}, readings)
 		}
 	})
 	return <-settled
@@ -131,16 +134,17 @@ func differing(readings []reading) bool {
 	return slices.ContainsFunc(answers, func(w reading) bool { return !w.same(answers[0]) })
 }
 
-// read reads a registration from one endpoint.
-func (r *Registry) read(ctx context.Context, k cache.Key, lane rpc.Lane, endpoint int) reading {
-	w := reading{endpoint: endpoint}
-	err := r.chains.AskOne(ctx, k.Network, endpoint, lane, func(ctx context.Context, e *rpc.Endpoint) error {
-		askedAt := r.Now()
+// read reads a registration from the endpoint that q names. It does not end with a caller;
+// rpc bounds its time.
+func (r *Registry) read(q rpc.Question, id calldata.IntegratorID) reading {
+	w := reading{endpoint: q.Endpoint}
+	err := r.chains.Ask(context.Background(), q, func(ctx context.Context, e *rpc.Endpoint) error {
+		askedAt := r.now()
 		var output hexutil.Bytes
 		var latest rpc.Block
-		registry := r.deployment.Registry(k.Network).Address
-		reads := []rpc.Read{rpc.ReadContract(registry, getIntegrator(k.Name), &output)}
-		if r.chains.Endpoints(k.Network) > 1 {
+		registry := r.deployment.Registry(q.Network).Address
+		reads := []rpc.Read{rpc.ReadContract(registry, getIntegrator(id), &output)}
+		if r.chains.Endpoints(q.Network) > 1 {
 			reads = append(reads, rpc.ReadLatest(&latest))
 		}
 		if err := e.Batch(ctx, reads); err != nil {
@@ -150,13 +154,13 @@ func (r *Registry) read(ctx context.Context, k cache.Key, lane rpc.Lane, endpoin
 			if reads[1].Err != nil {
 				return reads[1].Err
 			}
-			if latest.TooOld(k.Network, askedAt) { // what it says may have changed since
+			if latest.TooOld(q.Network, askedAt) { // what it says may have changed since
 				return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is of %v", latest.At())}
 			}
 		}
 		switch f := reads[0].Err; {
 		case f == nil:
-			w.registration, w.invalid = decode(k.Name, output)
+			w.registration, w.invalid = decode(id, output)
 			w.CheckedAt = askedAt
 		case f.Reason == rpc.Reverted:
 			w.invalid = &rpc.Failure{Reason: rpc.Reverted, Text: f.Text, RetryAfter: time.Minute}
@@ -169,7 +173,7 @@ func (r *Registry) read(ctx context.Context, k cache.Key, lane rpc.Lane, endpoin
 	return w
 }
 
-// probes are the endpoints that have failed, and that no look-up waits for until a probe
+// probes are the endpoints that have failed, and that no lookup waits for until a probe
 // has succeeded.
 type probes struct {
 	mu   sync.Mutex
@@ -198,7 +202,7 @@ func (p *probes) end(key probed) {
 	delete(p.down, key)
 }
 
-// skip tells whether a look-up goes without that endpoint of so many. If all are down,
+// skip tells whether a lookup goes without that endpoint of so many. If all are down,
 // it asks them all the same.
 func (p *probes) skip(network chain.ID, endpoint, all int) bool {
 	p.mu.Lock()
@@ -214,32 +218,31 @@ func (p *probes) skip(network chain.ID, endpoint, all int) bool {
 
 // watch has an endpoint probed that failed, if there are others. One that is over its quota
 // says so at once, and answers again when its time is over.
-func (r *Registry) watch(network chain.ID, lane rpc.Lane, w reading) {
+func (r *Registry) watch(q rpc.Question, w reading) {
 	f := w.failure
-	if f == nil || isOurs(f) || f.Reason == rpc.Limited || f.Reason == rpc.Resting || r.chains.Endpoints(network) < 2 {
+	if f == nil || isOurs(f) || f.Reason == rpc.Limited || f.Reason == rpc.Resting {
 		return
 	}
-	key := probed{network, w.endpoint}
-	if r.probes.begin(key) {
-		r.probeAfter(f.RetryAfter, key, lane)
+	if r.chains.Endpoints(q.Network) > 1 && r.probes.begin(probed{q.Network, q.Endpoint}) {
+		q.Caller = netip.Prefix{}
+		r.probeAfter(f.RetryAfter, q)
 	}
 }
 
-func (r *Registry) probeAfter(pause time.Duration, key probed, lane rpc.Lane) {
-	safego.After(pause, r.Log, "probing a registry", func() { r.probe(key, lane) })
+func (r *Registry) probeAfter(pause time.Duration, q rpc.Question) {
+	safego.After(pause, r.log, "probing a registry", func() { r.probe(q) })
 }
 
 // probe asks an endpoint that has failed, again and again until it answers. It ends when
 // the endpoints are closed.
-func (r *Registry) probe(key probed, lane rpc.Lane) {
+func (r *Registry) probe(q rpc.Question) {
 	f := errPanicked
 	defer func() {
 		if f == nil || f.Reason == rpc.Closed {
-			r.probes.end(key)
+			r.probes.end(probed{q.Network, q.Endpoint})
 		} else {
-			r.probeAfter(f.RetryAfter, key, lane)
+			r.probeAfter(f.RetryAfter, q)
 		}
 	}()
-	k := cache.Key{Network: key.network, Name: probeID}
-	f = r.read(context.Background(), k, lane, key.endpoint).failure
+	f = r.read(q, probeID).failure
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -15,8 +16,9 @@ import (
 	"github.com/ethereum/go-ethereum/common"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/shared/cache"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -25,9 +27,9 @@ import (
 // then: neither while one of them may still answer, nor if it was not really asked.
 func TestDecide(t *testing.T) {
 	readings := map[string]reading{
-		"25":      {registration: registration{Partner{FeeBPS: 25}, true}},
-		"900":     {registration: registration{Partner{FeeBPS: 900}, true}},
-		"off":     {registration: registration{Partner{FeeBPS: 25}, false}},
+		"25":      {registration: registration{quote.Partner{FeeBPS: 25}, true}},
+		"900":     {registration: registration{quote.Partner{FeeBPS: 900}, true}},
+		"off":     {registration: registration{quote.Partner{FeeBPS: 25}, false}},
 		"nobody":  {},
 		"reverts": {invalid: &rpc.Failure{Reason: rpc.Reverted}},
 		"garbage": {invalid: &rpc.Failure{Reason: rpc.Undecodable}},
@@ -40,7 +42,7 @@ func TestDecide(t *testing.T) {
 	const wait, disagree = "wait", string(rpc.Disagree)
 	for _, tt := range []struct {
 		endpoints int
-		said      string
+		answers   string
 		want      string // the fee, or why there is none
 	}{
 		{1, "", wait},
@@ -88,11 +90,11 @@ func TestDecide(t *testing.T) {
 		{4, "25 900 25 900", "25"},
 		{4, "25 900 900", "900"},
 	} {
-		var said []reading
-		for _, name := range strings.Fields(tt.said) {
-			said = append(said, readings[name])
+		var given []reading
+		for _, name := range strings.Fields(tt.answers) {
+			given = append(given, readings[name])
 		}
-		v, ok := decide(said, tt.endpoints)
+		v, ok := decide(given, tt.endpoints)
 		got := fmt.Sprint(v.FeeBPS)
 		switch {
 		case !ok:
@@ -106,7 +108,7 @@ func TestDecide(t *testing.T) {
 			got += " alone"
 		}
 		if got != tt.want {
-			t.Errorf("%d endpoints that said %q: got %s, want %s", tt.endpoints, tt.said, got, tt.want)
+			t.Errorf("%d endpoints that answered %q: got %s, want %s", tt.endpoints, tt.answers, got, tt.want)
 		}
 	}
 }
@@ -179,7 +181,7 @@ func (c *choir) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-func newChoir(t *testing.T, endpoints int, limits map[rpc.Lane]rpc.Limits) *choir {
+func newChoir(t *testing.T, endpoints int, limits map[rpc.Queue]rpc.Limits) *choir {
 	t.Helper()
 	c := &choir{rig: rig{t: t, counts: make(map[string]int)}}
 	cfg := make(rpc.Config)
@@ -209,7 +211,7 @@ func newChoir(t *testing.T, endpoints int, limits map[rpc.Lane]rpc.Limits) *choi
 func (c *choir) ask() (string, time.Duration) {
 	c.t.Helper()
 	start := time.Now()
-	got, err := c.Lookup(c.t.Context(), hub, idOf(wallet(1)))
+	got, err := c.Lookup(c.t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(1)))
 	took := time.Since(start)
 	if err == nil {
 		if took > 0 && !got.CheckedAt.Equal(start) {
@@ -352,7 +354,7 @@ func TestHangingEndpoint(t *testing.T) {
 		c.want("900", 2*time.Second)
 		for range 20 {
 			before := liar.times()
-			got, err := c.Lookup(t.Context(), hub, idOf(wallet(1)))
+			got, err := c.Lookup(t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(1)))
 			if left := time.Until(got.GoodUntil); err != nil || left < validity/2 || left > validity/2+useAlone {
 				t.Errorf("vouched for %v, %v; want half of the validity, and 5 seconds at most", left, err)
 			}
@@ -379,7 +381,7 @@ func TestHangingEndpoint(t *testing.T) {
 		c.want("25", 0)
 		synctest.Wait()
 		if honest.times() != before {
-			t.Error("what both said is not kept for its time")
+			t.Error("what both answered is not cached for its time")
 		}
 	})
 }
@@ -407,7 +409,7 @@ func TestHealthOfDisagreement(t *testing.T) {
 		c.voices[0].list(partner(1, 900), partner(2, 50))
 		c.voices[1].list(partner(2, 50))
 		c.want("disagree", 0)
-		got, err := c.Lookup(t.Context(), hub, idOf(wallet(2)))
+		got, err := c.Lookup(t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(2)))
 		if err != nil || got.FeeBPS != 50 || c.state() != rpc.Disagrees {
 			t.Errorf("health says %s after an agreement about another integrator", c.state())
 		}
@@ -421,19 +423,19 @@ func TestHealthOfDisagreement(t *testing.T) {
 			}
 		}
 		answer(node.Status(502))
-		_, _ = c.Lookup(t.Context(), hub, idOf(wallet(3)))
+		_, _ = c.Lookup(t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(3)))
 		if c.state() != rpc.Failing {
 			t.Errorf("health says %s while no endpoint works", c.state())
 		}
 		answer(nil)
 		time.Sleep(time.Hour) // longer than any endpoint rests
-		_, _ = c.Lookup(t.Context(), hub, idOf(wallet(3)))
+		_, _ = c.Lookup(t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(3)))
 		if c.state() != rpc.Working {
 			t.Errorf("health says %s long after the disagreement", c.state())
 		}
-		const said = `said="[endpoint 1: 900 basis points, active true endpoint 2: 25 basis points, active true]"`
-		if !strings.Contains(c.log.String(), said) {
-			t.Errorf("the log does not say %s: %s", said, c.log.String())
+		const want = `answers="[endpoint 1: 900 basis points, active true endpoint 2: 25 basis points, active true]"`
+		if !strings.Contains(c.log.String(), want) {
+			t.Errorf("the log does not say %s: %s", want, c.log.String())
 		}
 	})
 }
@@ -443,7 +445,7 @@ func TestHealthOfDisagreement(t *testing.T) {
 func TestBusyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := rpc.Limits{Try: 2 * time.Second, Total: 3 * time.Second, Calls: 1, Waiting: 4}
-		c := newChoir(t, 2, map[rpc.Lane]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits})
+		c := newChoir(t, 2, map[rpc.Queue]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits})
 		// One call at a time: the endpoint that is second has 1.1 seconds left.
 		for _, v := range c.voices {
 			v.change(func(v *voice) { v.after = 1900 * time.Millisecond })
@@ -473,11 +475,11 @@ func TestOnlyPartnersAreRenewed(t *testing.T) {
 			if n == 0 {
 				continue
 			}
-			k := cache.Key{Network: hub, Name: idOf(wallet(uint64(n)))}
-			_, _ = c.Lookup(t.Context(), hub, k.Name)
+			k := key{hub, calldata.IntegratorIDOf(wallet(uint64(n)))}
+			_, _ = c.Lookup(t.Context(), netip.Prefix{}, hub, k.id)
 			time.Sleep(config.CacheTTL/2 + 1)
 			before := c.voices[0].times()
-			_, _ = c.Lookup(t.Context(), hub, k.Name)
+			_, _ = c.Lookup(t.Context(), netip.Prefix{}, hub, k.id)
 			synctest.Wait()
 			if got := c.voices[0].times() - before; got != want {
 				t.Errorf("integrator %d: asked %d times in the background, want %d", n, got, want)

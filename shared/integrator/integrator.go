@@ -4,7 +4,7 @@
 // A fee is what the registry of that chain returned within the configured time, or the
 // lookup fails: a fee is never guessed. With several endpoints, two must agree; see decide.
 // Results are cached, failures are not; concurrent lookups share one call, and partners in
-// use are refreshed in the background. Invented IDs have a cache and a lane of their own,
+// use are refreshed in the background. Invented IDs have a cache and a queue of their own,
 // so they neither evict nor delay a partner.
 package integrator
 
@@ -14,41 +14,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
-	"github.com/ethereum/go-ethereum/common/hexutil"
 	"golang.org/x/time/rate"
 
 	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/setting"
 )
-
-// ID names an integrator: the address of its wallet, left-padded with zeros.
-// The zero ID means no integrator.
-type ID [32]byte
-
-// padding is how many leading bytes of every ID are zero.
-const padding = len(ID{}) - common.AddressLength
-
-// Partner is a registered, active integrator as its chain knows it.
-type Partner struct {
-	ID        ID
-	Wallet    chain.Address // always the one the ID is made of
-	FeeBPS    uint16        // at most MaxFeeBPS
-	CheckedAt time.Time     // when the registry was asked
-
-	// GoodUntil is until when a quote with it is vouched for: at least half of a quote's
-	// time after the answer is out of use.
-	GoodUntil time.Time
-}
 
 // Config says how long registrations are cached.
 type Config struct {
@@ -60,93 +41,61 @@ type Config struct {
 
 func (c Config) Validate() error { return setting.Check(c) }
 
-// ParseID reads an integrator from a request: a wallet address, or its 32-byte
-// form. Both give the same ID.
-func ParseID(text string) (ID, error) {
-	const (
-		addressLen = 2 + 2*common.AddressLength
-		idLen      = 2 + 2*len(ID{})
-	)
-	if len(text) == idLen && text[:2] == "0x" {
-		zeros, digits := text[2:2+2*padding], text[2+2*padding:]
-		if strings.Trim(zeros, "0") != "" {
-			return ID{}, invalid("The integrator ID is not the 32-byte form of an address: " +
-				"its first 12 bytes must be zero")
-		}
-		text = "0x" + digits
-	}
-	if len(text) != addressLen {
-		return ID{}, invalid("The integrator ID must be a wallet address (0x and 40 hexadecimal digits) " +
-			"or its 32-byte form (0x and 64, of which the first 24 are zeros)")
-	}
-	wallet, err := chain.ParseAddress(text)
-	if err != nil {
-		return ID{}, invalid("The integrator ID %v", err)
-	}
-	if wallet == (common.Address{}) {
-		return ID{}, invalid("The integrator ID is zero: name a registered wallet, or leave the parameter out")
-	}
-	return idOf(wallet), nil
-}
-
-func invalid(format string, args ...any) error {
-	return fault.New(fault.InvalidIntegrator, format, args...)
-}
-
-func idOf(wallet common.Address) (id ID) {
-	copy(id[padding:], wallet[:])
-	return id
-}
-
-// String is the canonical form: 0x and 64 digits.
-func (id ID) String() string { return hexutil.Encode(id[:]) }
-
 // Registry reads the integrator registries of a deployment. It is safe for
 // concurrent use.
 type Registry struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	ttl        time.Duration // how long an answer is used
-	timeout    time.Duration // how long a look-up waits for an answer
-	cache      *cache.Cache[registration]
+	timeout    time.Duration // how long a lookup waits for an answer
+	validity   time.Duration
+	cache      *cache.Cache[key, registration]
 	probes     probes
-	Options
+	hooks      Hooks
+	log        *slog.Logger
+	now        func() time.Time
 
 	differLog rate.Sometimes
 	mu        sync.Mutex
 	disputes  map[chain.ID]dispute // the last one of each chain, unless it was resolved
 }
 
+// key is an integrator in the registry of a network.
+type key struct {
+	network chain.ID
+	id      calldata.IntegratorID
+}
+
 // dispute is an integrator about whom the endpoints of a chain disagreed, and when.
 type dispute struct {
-	about cache.Key
+	about key
 	at    time.Time
 }
 
 // Options of a Registry.
 type Options struct {
 	Hooks    Hooks
-	Validity time.Duration // how long a quote counts; see Partner.GoodUntil
+	Validity time.Duration // how long a quote counts; see quote.Partner
 	Log      *slog.Logger  // for bugs, and endpoints that differ
 	Now      func() time.Time
 }
 
-// Hooks are called during look-ups, for metrics. Many goroutines call them, and
+// Hooks are called during lookups, for metrics. Many goroutines call them, and
 // they must be quick. A Registry that looks anything up needs all of them.
 type Hooks struct {
-	// A look-up was answered from the cache, or it was not.
+	// A lookup was answered from the cache, or it was not.
 	Hit, Miss func(network chain.ID)
-	// Asking the chain failed. Once for all look-ups that waited for it.
+	// Asking the chain failed. Once for all lookups that waited for it.
 	Failure func(network chain.ID, reason rpc.Reason)
-	// How long the chain was asked, including the wait for a turn, also if it failed.
+	// How long the chain was asked, including the time in the queue, also if it failed.
 	Latency func(network chain.ID, d time.Duration)
-	// Two endpoints told different things, whether a third decided or not. It may be
-	// called after the look-up, when the last endpoint has answered.
+	// Two endpoints gave different answers, whether a third decided or not. It may be
+	// called after the lookup, when the last endpoint has answered.
 	Differ func(network chain.ID)
 }
 
 // New prepares to read the registries of d through the endpoints of chains. Once
-// chains is closed, only look-ups that are in the cache succeed.
+// chains is closed, only lookups that are in the cache succeed.
 func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Registry, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -156,8 +105,11 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 		chains:     chains,
 		ttl:        cfg.CacheTTL,
 		timeout:    lookupTimeout,
-		cache:      cache.New[registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log),
-		Options:    opts,
+		cache:      cache.New[key, registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log),
+		validity:   opts.Validity,
+		hooks:      opts.Hooks,
+		log:        opts.Log,
+		now:        opts.Now,
 		differLog:  rate.Sometimes{Interval: 10 * time.Minute},
 		probes:     probes{down: make(map[probed]bool)},
 		disputes:   make(map[chain.ID]dispute),
@@ -167,24 +119,26 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 // lookupTimeout is for all endpoints that are asked for an integrator, one after the other.
 const lookupTimeout = 10 * time.Second
 
-// Lookup returns the integrator with that ID from the registry on a network.
+// Lookup returns the integrator with that ID from the registry on a network, for a caller.
 // The error is a fault: IntegratorUnregistered, IntegratorInactive,
 // IntegratorFeeTooHigh, or IntegratorUnverified if no answer came, or none in time.
-func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner, error) {
-	k := cache.Key{Network: network, Name: id}
+func (r *Registry) Lookup(
+	ctx context.Context, caller netip.Prefix, network chain.ID, id calldata.IntegratorID,
+) (quote.Partner, error) {
+	k := key{network, id}
 	if cached, ok := r.cache.Get(k); ok {
-		r.Hooks.Hit(network)
+		r.hooks.Hit(network)
 		reg := cached.Value
-		halfUsed := r.Now().Sub(reg.CheckedAt) >= cached.Until.Sub(r.Now())
+		halfUsed := r.now().Sub(reg.CheckedAt) >= cached.Until.Sub(r.now())
 		if halfUsed && reg.accepted() {
-			r.cache.Renew(k, func() (cache.Entry[registration], error) { return r.fetch(context.Background(), k) })
+			r.cache.Renew(k, func() (cache.Entry[registration], error) { return r.fetch(netip.Prefix{}, k) })
 		}
 		return reg.result(network)
 	}
-	r.Hooks.Miss(network)
+	r.hooks.Miss(network)
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	read, err := r.cache.Ask(ctx, k, func() (cache.Entry[registration], error) { return r.fetch(rpc.OnBehalf(ctx), k) })
+	read, err := r.cache.Ask(ctx, k, func() (cache.Entry[registration], error) { return r.fetch(caller, k) })
 	if err == nil {
 		return read.Value.result(network)
 	}
@@ -196,27 +150,27 @@ func (r *Registry) Lookup(ctx context.Context, network chain.ID, id ID) (Partner
 	default:
 		failure = errPanicked
 	}
-	return Partner{}, faultOf(failure, network)
+	return quote.Partner{}, faultOf(failure, network)
 }
 
-// fetch reads a registration from the chain. It runs once for all look-ups of the
-// same key at the same time, and does not end with a caller. Known partners have a lane of
-// their own. The error is a *rpc.Failure, which is not kept.
-func (r *Registry) fetch(ctx context.Context, k cache.Key) (entry cache.Entry[registration], err error) {
-	if r.deployment.Registry(k.Network) == (chain.Address{}) || r.chains.Endpoints(k.Network) == 0 {
-		r.Hooks.Failure(k.Network, rpc.Unconfigured)
+// fetch reads a registration from the chain. It runs once for all lookups of the
+// same key at the same time, and does not end with a caller. Known partners have a queue of
+// their own. The error is a *rpc.Failure, which is not cached.
+func (r *Registry) fetch(caller netip.Prefix, k key) (entry cache.Entry[registration], err error) {
+	if r.deployment.Registry(k.network) == (chain.Address{}) || r.chains.Endpoints(k.network) == 0 {
+		r.hooks.Failure(k.network, rpc.Unconfigured)
 		return entry, errUnconfigured
 	}
-	lane := rpc.Unverified
+	q := rpc.Question{Network: k.network, Queue: rpc.Unverified, Caller: caller}
 	if r.cache.Last(k).Known {
-		lane = rpc.Partners
+		q.Queue = rpc.Partners
 	}
-	start := r.Now()
-	v := r.settle(ctx, k, lane)
-	r.Hooks.Latency(k.Network, r.Now().Sub(start))
+	start := r.now()
+	v := r.settle(q, k.id)
+	r.hooks.Latency(k.network, r.now().Sub(start))
 	r.note(k, v)
 	if v.failure != nil {
-		r.Hooks.Failure(k.Network, v.failure.Reason)
+		r.hooks.Failure(k.network, v.failure.Reason)
 		return entry, v.failure
 	}
 	use := r.ttl
@@ -224,7 +178,7 @@ func (r *Registry) fetch(ctx context.Context, k cache.Key) (entry cache.Entry[re
 		use = min(use, useAlone)
 	}
 	reg := v.registration
-	reg.GoodUntil = reg.CheckedAt.Add(use + r.Validity/2)
+	reg.GoodUntil = reg.CheckedAt.Add(use + r.validity/2)
 	return cache.Entry[registration]{Value: reg, Until: reg.CheckedAt.Add(use), Known: reg.accepted()}, nil
 }
 
@@ -250,14 +204,14 @@ var (
 )
 
 // note remembers whether the endpoints disagree, for health.
-func (r *Registry) note(k cache.Key, v verdict) {
+func (r *Registry) note(k key, v verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case v.failure == errDisagree:
-		r.disputes[k.Network] = dispute{k, r.Now()}
-	case v.failure == nil && r.disputes[k.Network].about == k:
-		delete(r.disputes, k.Network)
+		r.disputes[k.network] = dispute{k, r.now()}
+	case v.failure == nil && r.disputes[k.network].about == k:
+		delete(r.disputes, k.network)
 	}
 }
 
@@ -266,16 +220,16 @@ func (r *Registry) disputed(network chain.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	last, ok := r.disputes[network]
-	return ok && r.Now().Sub(last.at) < disputeFor
+	return ok && r.now().Sub(last.at) < disputeFor
 }
 
-// differ tells that endpoints say different things.
-func (r *Registry) differ(k cache.Key, readings []reading) {
-	r.Hooks.Differ(k.Network)
+// differ reports that endpoints give different answers.
+func (r *Registry) differ(k key, readings []reading) {
+	r.hooks.Differ(k.network)
 	r.differLog.Do(func() {
 		slices.SortFunc(readings, func(a, b reading) int { return a.endpoint - b.endpoint })
-		r.Log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
-			"chain", k.Network, "integrator", ID(k.Name).String(), "said", fmt.Sprint(readings))
+		r.log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
+			"chain", k.network, "integrator", k.id.String(), "answers", fmt.Sprint(readings))
 	})
 }
 
@@ -298,13 +252,13 @@ func (r *Registry) Health() (report []rpc.Health) {
 // Registered reports whether any registry has an integrator, and it is active. It is an
 // error if none has, and one of them did not answer.
 func (r *Registry) Registered(ctx context.Context, text string) (bool, error) {
-	id, err := ParseID(text)
+	id, err := calldata.ParseIntegratorID(text)
 	if err != nil {
 		return false, err
 	}
 	var unanswered error
 	for _, on := range r.Health() {
-		_, err := r.Lookup(ctx, on.Network, id)
+		_, err := r.Lookup(ctx, netip.Prefix{}, on.Network, id)
 		switch code := fault.From(err).Code; {
 		case err == nil || code == fault.IntegratorFeeTooHigh:
 			return true, nil
@@ -321,24 +275,25 @@ const MaxFeeBPS = 1000
 
 // registration is what a registry says about an ID, and when it was asked.
 type registration struct {
-	Partner // without a wallet if it is not registered
-	active  bool
+	quote.Partner // without a wallet if it is not registered
+	active        bool
 }
 
-// result is what a look-up returns for this registration. It makes a new fault
+// result is what a lookup returns for this registration. It makes a new fault
 // each time, because callers add to it.
-func (reg registration) result(network chain.ID) (Partner, error) {
+func (reg registration) result(network chain.ID) (quote.Partner, error) {
 	switch {
 	case reg.accepted():
 		return reg.Partner, nil
 	case reg.active:
-		return Partner{}, fault.New(fault.IntegratorFeeTooHigh, "The integrator is registered on chain %s with a fee "+
-			"of %d basis points, and this service accepts %d at most", network, reg.FeeBPS, MaxFeeBPS)
+		return quote.Partner{}, fault.New(fault.IntegratorFeeTooHigh,
+			"The integrator is registered on chain %s with a fee of %d basis points, "+
+				"and this service accepts %d at most", network, reg.FeeBPS, MaxFeeBPS)
 	case reg.Wallet != chain.Address{}:
-		return Partner{}, fault.New(fault.IntegratorInactive,
+		return quote.Partner{}, fault.New(fault.IntegratorInactive,
 			"The integrator is registered on chain %s, but is not active there", network)
 	default:
-		return Partner{}, fault.New(fault.IntegratorUnregistered,
+		return quote.Partner{}, fault.New(fault.IntegratorUnregistered,
 			"The integrator is not registered on chain %s, where the fees of this swap are taken", network)
 	}
 }
@@ -346,7 +301,7 @@ func (reg registration) result(network chain.ID) (Partner, error) {
 // accepted tells whether quotes are made for the integrator.
 func (reg registration) accepted() bool { return reg.active && reg.FeeBPS <= MaxFeeBPS }
 
-// faultOf is the error that a look-up returns for a failure. It makes a new fault each
+// faultOf is the error that a lookup returns for a failure. It makes a new fault each
 // time, because callers add to it.
 func faultOf(f *rpc.Failure, network chain.ID) error {
 	text := "The integrator could not be verified on chain %s; try again shortly"
@@ -368,12 +323,15 @@ func faultOf(f *rpc.Failure, network chain.ID) error {
 var selector = [4]byte{0xb6, 0x7e, 0xa7, 0x83}
 
 // getIntegrator is the calldata that asks a registry for an ID.
-func getIntegrator(id ID) []byte { return append(selector[:], id[:]...) }
+func getIntegrator(id calldata.IntegratorID) []byte { return append(selector[:], id[:]...) }
 
 // decode reads the three words (address wallet, uint16 feeBps, bool active).
 // It accepts only bytes that such a contract can return.
-func decode(id ID, output []byte) (registration, *rpc.Failure) {
-	const word = 32
+func decode(id calldata.IntegratorID, output []byte) (registration, *rpc.Failure) {
+	const (
+		word    = 32
+		padding = word - common.AddressLength
+	)
 	undecodable := func(text string) (registration, *rpc.Failure) {
 		return registration{}, &rpc.Failure{Reason: rpc.Undecodable, Text: text, RetryAfter: time.Minute}
 	}
@@ -393,18 +351,19 @@ func decode(id ID, output []byte) (registration, *rpc.Failure) {
 	switch {
 	case wallet == (common.Address{}):
 		return registration{}, nil
-	case idOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
+	case calldata.IntegratorIDOf(wallet) != id: // the ID is the wallet's address, so an honest registry names no other
 		text := fmt.Sprintf("the registry names wallet %s under the ID %s", wallet, id)
 		return registration{}, &rpc.Failure{Reason: rpc.Misconfigured, Text: text, RetryAfter: time.Minute}
 	}
-	partner := Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: binary.BigEndian.Uint16(feeWord[word-2:])}
+	fee := binary.BigEndian.Uint16(feeWord[word-2:])
+	partner := quote.Partner{ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: fee}
 	return registration{partner, activeWord[word-1] == 1}, nil
 }
 
 // probeID is an ID that nobody has: its address is a contract of the EVM itself.
-var probeID = idOf(common.Address{common.AddressLength - 1: 1})
+var probeID = calldata.IntegratorIDOf(common.Address{common.AddressLength - 1: 1})
 
-// Probe is the calldata of a look-up that tells whether a contract is a registry.
+// Probe is the calldata of a lookup that tells whether a contract is a registry.
 func Probe() []byte { return getIntegrator(probeID) }
 
 // CheckProbe says why an answer to Probe is not that of a registry.

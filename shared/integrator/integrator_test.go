@@ -17,88 +17,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-const (
-	checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // from EIP-55
-	zeros       = "000000000000000000000000"
-)
-
-func TestParseID(t *testing.T) {
-	want := ID(common.HexToHash(checksummed))
-	for name, text := range map[string]string{
-		"address":                checksummed,
-		"lower case":             strings.ToLower(checksummed),
-		"upper case":             "0x" + strings.ToUpper(checksummed[2:]),
-		"32 bytes":               "0x" + zeros + strings.ToLower(checksummed[2:]),
-		"32 bytes, upper case":   "0x" + zeros + strings.ToUpper(checksummed[2:]),
-		"32 bytes, checksummed":  "0x" + zeros + checksummed[2:],
-		"what String made of it": want.String(),
-	} {
-		if got, err := ParseID(text); err != nil || got != want {
-			t.Errorf("%s: got %v, %v, want %v", name, got, err, want)
-		}
-	}
-	if got := want.String(); got != "0x"+zeros+strings.ToLower(checksummed[2:]) {
-		t.Errorf("String gives %s", got)
-	}
-}
-
-func TestParseIDRefuses(t *testing.T) {
-	wrongCase := strings.Replace(checksummed, "aA", "AA", 1)
-	for name, test := range map[string]struct{ text, says string }{
-		"nothing":                {"", "must be a wallet address"},
-		"no prefix":              {checksummed[2:], "must be a wallet address"},
-		"32 bytes, no prefix":    {zeros + checksummed[2:], "must be a wallet address"},
-		"a digit short":          {checksummed[:41], "must be a wallet address"},
-		"a digit too many":       {checksummed + "0", "must be a wallet address"},
-		"31 bytes":               {"0x" + zeros[2:] + checksummed[2:], "must be a wallet address"},
-		"33 bytes":               {"0x00" + zeros + checksummed[2:], "must be a wallet address"},
-		"a name":                 {"partner", "must be a wallet address"},
-		"blanks around it":       {" " + checksummed + " ", "must be a wallet address"},
-		"another prefix":         {"0X" + checksummed[2:], "0x followed by 40 hexadecimal digits"},
-		"no hex":                 {"0xZ" + checksummed[3:], "0x followed by 40 hexadecimal digits"},
-		"checksum":               {wrongCase, "The integrator ID is in mixed case but its EIP-55 checksum"},
-		"32 bytes, checksum":     {"0x" + zeros + wrongCase[2:], "The integrator ID is in mixed case but its EIP-55 checksum"},
-		"32 bytes, no hex":       {"0x" + zeros + "Z" + checksummed[3:], "0x followed by 40 hexadecimal digits"},
-		"32 bytes, other":        {"0x" + strings.Repeat("0", 23) + "1" + checksummed[2:], "first 12 bytes must be zero"},
-		"32 bytes, padded right": {checksummed + zeros, "first 12 bytes must be zero"},
-		"32 bytes, prefix":       {"0X" + zeros + checksummed[2:], "must be a wallet address"},
-		"zero":                   {"0x" + strings.Repeat("0", 40), "is zero"},
-		"32 zero bytes":          {"0x" + strings.Repeat("0", 64), "is zero"},
-	} {
-		id, err := ParseID(test.text)
-		if id != (ID{}) {
-			t.Errorf("%s: got %v, want none", name, id)
-		}
-		e := fault.From(err)
-		if err == nil || e.Code != fault.InvalidIntegrator || e.Param != "" || !strings.Contains(e.Message, test.says) {
-			t.Errorf("%s: got %v, want %s saying %q", name, err, fault.InvalidIntegrator, test.says)
-		}
-	}
-}
-
-func FuzzParseID(f *testing.F) {
-	f.Add(checksummed)
-	f.Add("0x" + zeros + checksummed[2:])
-	f.Fuzz(func(t *testing.T, text string) {
-		id, err := ParseID(text)
-		if err != nil {
-			if fault.From(err).Code != fault.InvalidIntegrator || id != (ID{}) {
-				t.Errorf("%q: got %v, %v", text, id, err)
-			}
-			return
-		}
-		if id == (ID{}) || !calldata.IsZero(id[:12]) {
-			t.Errorf("%q: got %v", text, id)
-		}
-		digits := strings.ToLower(text[2:])
-		if got := id.String(); got != "0x"+strings.Repeat("0", 64-len(digits))+digits {
-			t.Errorf("%q: got %s", text, got)
-		}
-		if again, err := ParseID(id.String()); err != nil || again != id {
-			t.Errorf("%q: %v is read as %v, %v", text, id, again, err)
-		}
-	})
-}
+const checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // from EIP-55
 
 // The questions are as the contract's own interface encodes them.
 func TestQuestions(t *testing.T) {
@@ -106,8 +25,8 @@ func TestQuestions(t *testing.T) {
 		got    []byte
 		wallet common.Address
 	}{
-		"look-up": {getIntegrator(ID(common.HexToHash(checksummed))), common.HexToAddress(checksummed)},
-		"probe":   {Probe(), common.HexToAddress("0x1")},
+		"lookup": {getIntegrator(calldata.IntegratorIDOf(wallet(1))), wallet(1)},
+		"probe":  {Probe(), common.HexToAddress("0x1")},
 	} {
 		want, err := contracts.RegistryABI.Pack("getIntegrator", contracts.IntegratorID(test.wallet))
 		if err != nil || !bytes.Equal(test.got, want) {
@@ -136,7 +55,7 @@ func TestRegistryVectors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id, err := ParseID("0x17E6000000000000000000000000000000000003")
+	id, err := calldata.ParseIntegratorID("0x17E6000000000000000000000000000000000003")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +110,7 @@ func FuzzDecode(f *testing.F) {
 		if len(output) >= 32 {
 			wallet = common.BytesToAddress(output[12:32])
 		}
-		a, failure := decode(idOf(wallet), output)
+		a, failure := decode(calldata.IntegratorIDOf(wallet), output)
 		if failure != nil {
 			if values, err := outputs.Unpack(output); err == nil {
 				if canonical, err := outputs.Pack(values...); err == nil && bytes.Equal(output, canonical) {

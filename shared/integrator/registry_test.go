@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -17,7 +18,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/shared/cache"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -43,7 +44,7 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	g.wantFee(2, 25)
 	g.Advance(ttl/2 + 1)
 	g.wantFee(2, 40)
-	k := cache.Key{Network: hub, Name: idOf(wallet(2))}
+	k := key{hub, calldata.IntegratorIDOf(wallet(2))}
 	if !g.cache.Last(k).Known {
 		t.Error("an active integrator does not count as a partner")
 	}
@@ -115,12 +116,12 @@ func TestEveryChainHasItsOwnRegistry(t *testing.T) {
 		8453: {rpc.SecretURL(base.SecretURL())}, 10: {rpc.SecretURL(unlisted.SecretURL())},
 	})
 	g.wantFee(1, 25)
-	got, err := g.Lookup(t.Context(), 8453, idOf(wallet(1)))
+	got, err := g.Lookup(t.Context(), netip.Prefix{}, 8453, calldata.IntegratorIDOf(wallet(1)))
 	if err != nil || got.FeeBPS != 10 {
 		t.Errorf("on 8453: got %+v, %v, want a fee of 10", got, err)
 	}
 	for _, id := range []chain.ID{10, 1, chain.PrivacyEthereum, 0, 1 << 63} {
-		_, err := g.Lookup(t.Context(), id, idOf(wallet(1)))
+		_, err := g.Lookup(t.Context(), netip.Prefix{}, id, calldata.IntegratorIDOf(wallet(1)))
 		if e := fault.From(err); e.Code != fault.IntegratorUnverified || e.RetryAfter != time.Minute {
 			t.Errorf("chain %s: got %v, want %s", id, err, fault.IntegratorUnverified)
 		}
@@ -219,7 +220,7 @@ func TestFirstRetry(t *testing.T) {
 	}
 }
 
-// What a look-up costs: first, once the chain is known, and from memory.
+// What a lookup costs: first, once the chain is known, and from memory.
 func TestCallsOfALookup(t *testing.T) {
 	t.Parallel()
 	type cost struct{ calls, requests int }
@@ -246,7 +247,7 @@ func TestCallsOfALookup(t *testing.T) {
 	}
 }
 
-// The log says every ten minutes at most that endpoints differ, and what each said.
+// The log says every ten minutes at most that endpoints differ, and what each answered.
 func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -258,13 +259,13 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 			lines int
 		}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
 			time.Sleep(step.after)
-			r.differ(cache.Key{}, []reading{
+			r.differ(key{}, []reading{
 				{endpoint: 4, failure: errResting}, {endpoint: 2}, {endpoint: 3, invalid: errPanicked},
 				{endpoint: 1, registration: registration{active: true}},
 			})
-			const said = `said="[endpoint 1: 0 basis points, active true endpoint 2: 0 basis points, active false ` +
+			const want = `answers="[endpoint 1: 0 basis points, active true endpoint 2: 0 basis points, active false ` +
 				`endpoint 3: the contract's answer is invalid (undecodable) endpoint 4: no answer (resting)]"`
-			if got := strings.Count(log.String(), said); got != step.lines {
+			if got := strings.Count(log.String(), want); got != step.lines {
 				t.Errorf("%d lines after %v more, want %d", got, step.after, step.lines)
 			}
 		}
@@ -274,7 +275,31 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	})
 }
 
-// Invented IDs evict no partner from the cache. With their lane full of calls that do not
+// The caller's network has its share of the queue, and no more.
+func TestCallersShareTheQueue(t *testing.T) {
+	t.Parallel()
+	limits := rpc.Limits{Try: time.Minute, Total: 10 * time.Second, Calls: 4}
+	g := newRigWith(t, 1, config, limits, nil)
+	asked := make(chan struct{}, 9)
+	g.nodes[0].Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		node.Hangs(w, r)
+	})
+	lookup := func(network string, n uint64) error {
+		_, err := g.Lookup(t.Context(), netip.MustParsePrefix(network), hub, calldata.IntegratorIDOf(wallet(n)))
+		return err
+	}
+	go lookup("203.0.113.0/24", 1)
+	<-asked
+	err := lookup("203.0.113.0/24", 2)
+	if f, _ := errors.AsType[*rpc.Failure](err); f == nil || f.Reason != rpc.Busy {
+		t.Errorf("a second question of one network: got %v, want %s", err, rpc.Busy)
+	}
+	go lookup("198.51.100.0/24", 3)
+	<-asked
+}
+
+// Invented IDs evict no partner from the cache. With their queue full of calls that do not
 // end, one more is refused, and a partner whose registration has expired is asked for at
 // once.
 func TestInventedIDs(t *testing.T) {
@@ -299,7 +324,7 @@ func TestInventedIDs(t *testing.T) {
 	registry.Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		r.Body = io.NopCloser(bytes.NewReader(body))
-		if id := idOf(wallet(1)); !bytes.Contains(body, []byte(hex.EncodeToString(id[:]))) {
+		if id := calldata.IntegratorIDOf(wallet(1)); !bytes.Contains(body, []byte(hex.EncodeToString(id[:]))) {
 			<-release
 		}
 		registry.meter.ServeHTTP(w, r)
@@ -347,8 +372,8 @@ func TestSharedFailure(t *testing.T) {
 	done.Wait()
 }
 
-// A look-up ends with its caller and in bounded time; the chain is not blamed. A panic is
-// a look-up that had no answer.
+// A lookup ends with its caller and in bounded time; the chain is not blamed. A panic is
+// a lookup that had no answer.
 func TestLookupEnds(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
@@ -362,7 +387,7 @@ func TestLookupEnds(t *testing.T) {
 		"the caller left": {gone, func(*rig) {}, errLate, time.Second},
 		"out of time":     {t.Context(), func(g *rig) { g.timeout = 50 * time.Millisecond }, errLate, time.Second},
 		"panic": {
-			t.Context(), func(g *rig) { g.Hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") } },
+			t.Context(), func(g *rig) { g.Registry.hooks.Latency = func(chain.ID, time.Duration) { panic("a bug") } },
 			errPanicked, time.Minute,
 		},
 	} {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"math/big"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -17,8 +18,10 @@ import (
 	"github.com/ethereum/go-ethereum/common/hexutil"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
@@ -142,7 +145,7 @@ func newRigWith(t testing.TB, endpoints int, cfg Config, limits rpc.Limits, othe
 	}
 	log := slog.New(slog.NewJSONHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	client, err := rpc.New(chains, rpc.Options{
-		Log: log, Now: g.Now, Limits: map[rpc.Lane]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits},
+		Log: log, Now: g.Now, Limits: map[rpc.Queue]rpc.Limits{rpc.Partners: limits, rpc.Unverified: limits},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -194,11 +197,11 @@ func (g *rig) hush(where, text string) {
 }
 
 // lookup asks for a wallet on the hub.
-func (g *rig) lookup(n uint64) (Partner, error) { return g.lookupIn(context.Background(), n) }
+func (g *rig) lookup(n uint64) (quote.Partner, error) { return g.lookupIn(context.Background(), n) }
 
-func (g *rig) lookupIn(ctx context.Context, n uint64) (Partner, error) {
+func (g *rig) lookupIn(ctx context.Context, n uint64) (quote.Partner, error) {
 	g.t.Helper()
-	p, err := g.Lookup(ctx, hub, idOf(wallet(n)))
+	p, err := g.Lookup(ctx, netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(n)))
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		g.hush("the error", e.Error())
 	}
@@ -221,7 +224,7 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	if !isFresh || got.GoodUntil.Sub(got.CheckedAt) != g.ttl+validity/2 {
 		g.t.Fatalf("integrator %d: checked at %v and good until %v; it is %v", n, got.CheckedAt, got.GoodUntil, now)
 	}
-	if got.ID != idOf(wallet(n)) || got.Wallet.Address != wallet(n) || got.FeeBPS != fee {
+	if got.ID != calldata.IntegratorIDOf(wallet(n)) || got.Wallet.Address != wallet(n) || got.FeeBPS != fee {
 		g.t.Fatalf("integrator %d: got %+v, want a fee of %d", n, got, fee)
 	}
 }
@@ -230,7 +233,7 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 func (g *rig) wantFault(n uint64, code fault.Code) *fault.Error {
 	g.t.Helper()
 	got, err := g.lookup(n)
-	if err == nil || fault.From(err).Code != code || got != (Partner{}) {
+	if err == nil || fault.From(err).Code != code || got != (quote.Partner{}) {
 		g.t.Fatalf("integrator %d: got %+v, %v, want %s", n, got, err, code)
 	}
 	e := fault.From(err)
@@ -240,7 +243,7 @@ func (g *rig) wantFault(n uint64, code fault.Code) *fault.Error {
 	return e
 }
 
-// wantUnverified wants a look-up to fail for that reason.
+// wantUnverified wants a lookup to fail for that reason.
 func (g *rig) wantUnverified(n uint64, reason rpc.Reason) *fault.Error {
 	g.t.Helper()
 	before := g.count(string(reason))

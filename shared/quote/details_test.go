@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/big"
+	"net/netip"
 	"os"
 	"reflect"
 	"slices"
@@ -17,12 +18,9 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
-	"github.com/quotegate/quotegate/shared/rpc"
 )
 
 var (
@@ -33,23 +31,32 @@ var (
 // wallet answers what one account holds and what its transactions do, or why that
 // is not known.
 type wallet struct {
-	holding    account.Holding
-	simulation account.Simulation
+	holding    quote.Holding
+	simulation quote.Simulation
 	err        error
 	asked      int
-	tried      []account.Call
-	known      *account.Holding // what it had read before
+	tried      []quote.Transaction
+	known      *quote.Holding // what it had read before
 	mu         sync.Mutex
 	looked     []string // whether there is code
+	callers    []netip.Prefix
 }
 
-func (w *wallet) Simulate(_ context.Context, _ chain.ID, _ common.Address, known *account.Holding, calls []account.Call) (*account.Simulation, error) {
+func (w *wallet) note(caller netip.Prefix) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.callers = append(w.callers, caller)
+}
+
+func (w *wallet) Simulate(_ context.Context, caller netip.Prefix, _ chain.ID, _ common.Address, known *quote.Holding, calls []quote.Transaction) (*quote.Simulation, error) {
+	w.note(caller)
 	w.tried, w.known = calls, known
 	return &w.simulation, w.err
 }
 
 // HasCode answers for a contract on Ethereum alone. BNB Chain has no endpoint.
-func (w *wallet) HasCode(_ context.Context, network chain.ID, account common.Address) (bool, error) {
+func (w *wallet) HasCode(_ context.Context, caller netip.Prefix, network chain.ID, account common.Address) (bool, error) {
+	w.note(caller)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.looked = append(w.looked, fmt.Sprintf("%s %d", account.Hex()[:6], network))
@@ -59,7 +66,8 @@ func (w *wallet) HasCode(_ context.Context, network chain.ID, account common.Add
 	return network == 1, nil
 }
 
-func (w *wallet) Read(context.Context, *chain.Token, common.Address, common.Address) (account.Holding, error) {
+func (w *wallet) Read(_ context.Context, caller netip.Prefix, _ *chain.Token, _, _ common.Address) (quote.Holding, error) {
+	w.note(caller)
 	w.asked++
 	return w.holding, w.err
 }
@@ -163,12 +171,28 @@ func TestRecipientCode(t *testing.T) {
 	}
 }
 
+// TestCaller: whoever asks nodes is told for which network.
+func TestCaller(t *testing.T) {
+	w := &wallet{simulation: quote.Simulation{Calls: []quote.CallResult{{}, {}}}}
+	r := &registry{}
+	parts := quote.Parts{Deployment: chain.Reference(), IssuerFees: &fees{}, Integrators: r, Accounts: w, TTL: time.Minute}
+	req := detailed(t, findPair(t, 1, "USDC", 369, "USDC"))
+	req.From = &alice
+	req.Simulate = true
+	req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
+	req.Caller = netip.MustParsePrefix("203.0.113.0/24")
+	mustQuote(t, quote.NewEngine(parts), req)
+	if want := slices.Repeat([]netip.Prefix{req.Caller}, 4); r.caller != req.Caller || !slices.Equal(w.callers, want) {
+		t.Errorf("got %v and %v, want %v in all of 5 questions", r.caller, w.callers, req.Caller)
+	}
+}
+
 // TestDetailsNameTheRegistry where the integrator was found: that of the chain that pays.
 func TestDetailsNameTheRegistry(t *testing.T) {
 	d := chain.Reference()
 	parts := quote.Parts{Deployment: d, IssuerFees: &fees{}, Integrators: &registry{}, Accounts: &wallet{}, TTL: time.Minute}
 	req := detailed(t, findPair(t, 1, "USDC", 369, "USDC"))
-	req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+	req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
 	q := mustQuote(t, quote.NewEngine(parts), req)
 	if got := q.Details.Registry; got != d.Registry(369) || got == (chain.Address{}) {
 		t.Errorf("got the registry %s, want %s", got, d.Registry(369))
@@ -270,7 +294,7 @@ func TestTransactionsFitTheAllowance(t *testing.T) {
 // clock says and however old the answer is.
 func TestValidity(t *testing.T) {
 	burn := findPair(t, 137, "USDC", 369, "USDC")
-	partner := integrator.ID{12: 0xfb, 31: 7}
+	partner := calldata.IntegratorID{12: 0xfb, 31: 7}
 	for name, tt := range map[string]struct {
 		named    bool
 		registry time.Duration // how long its answer counts; 0 for ever
@@ -325,7 +349,7 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 		q := mustQuote(t, engine, req)
 		return q
 	}
-	two := account.Simulation{BlockNumber: 7, Calls: []account.Result{{GasUsed: 30_000, GasLimit: 40_000}, {GasUsed: 40_000, GasLimit: 60_000}}, HasLogs: true, GasPrice: *uint256.NewInt(3)}
+	two := quote.Simulation{BlockNumber: 7, Calls: []quote.CallResult{{GasUsed: 30_000, GasLimit: 40_000}, {GasUsed: 40_000, GasLimit: 60_000}}, HasLogs: true, GasPrice: *uint256.NewInt(3)}
 	w := &wallet{simulation: two}
 	q := simulated(usdc, w, chain.Reference())
 	if w.known == nil || w.known != q.Details.Checks {
@@ -339,7 +363,7 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 	if len(w.tried) != 2 || &w.tried[0] != &q.Details.Transactions[0] || q.Details.Simulation.Needed.Uint64() != 300_000 || *q.Details.Simulation.Event {
 		t.Errorf("tried %d calls, needs %s, event %v; want both calls, 300000 and no event", len(w.tried), q.Details.Simulation.Needed.Dec(), *q.Details.Simulation.Event)
 	}
-	w = &wallet{simulation: account.Simulation{Calls: []account.Result{{GasUsed: 70, GasLimit: 100}}, GasPrice: *uint256.NewInt(5)}}
+	w = &wallet{simulation: quote.Simulation{Calls: []quote.CallResult{{GasUsed: 70, GasLimit: 100}}, GasPrice: *uint256.NewInt(5)}}
 	q = simulated(ether, w, chain.Reference())
 	if want := new(uint256.Int).AddUint64(&q.Value, 500); !q.Details.Simulation.Needed.Eq(want) || q.Details.Simulation.Event != nil {
 		t.Errorf("needs %s, want %s; an estimate tells no event", q.Details.Simulation.Needed.Dec(), want.Dec())
@@ -360,8 +384,8 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		log := rpc.Log{Address: tt.address, Topics: []common.Hash{event.ID, {}, common.BytesToHash(alice[:])}, Data: data}
-		w = &wallet{simulation: account.Simulation{Calls: []account.Result{{Logs: []rpc.Log{{}, log}}}, HasLogs: true}}
+		log := calldata.Log{Address: tt.address, Topics: []common.Hash{event.ID, {}, common.BytesToHash(alice[:])}, Data: data}
+		w = &wallet{simulation: quote.Simulation{Calls: []quote.CallResult{{Logs: []calldata.Log{{}, log}}}, HasLogs: true}}
 		got := simulated(ether, w, chain.Reference()).Details.Simulation
 		if got.Event == nil || *got.Event != tt.want || (got.Calls[0].Error == "") != tt.want {
 			t.Errorf("%s: got %v and the error %q, want %t", name, got.Event, got.Calls[0].Error, tt.want)
@@ -388,7 +412,7 @@ func TestEventsOfPoolsNobodyKnows(t *testing.T) {
 	if err != nil || d.Tracked() {
 		t.Fatalf("got a deployment that is tracked, or %v", err)
 	}
-	w := &wallet{simulation: account.Simulation{Calls: []account.Result{{}}, HasLogs: true}}
+	w := &wallet{simulation: quote.Simulation{Calls: []quote.CallResult{{}}, HasLogs: true}}
 	engine := quote.NewEngine(quote.Parts{Deployment: d, IssuerFees: &fees{}, Accounts: w, TTL: time.Minute})
 	for source, judged := range map[chain.ID]bool{1: false, 137: true} {
 		req := detailed(t, findPair(t, source, "USDC", 369, "USDC"))
@@ -407,7 +431,7 @@ func TestDetailsTellTheBytes(t *testing.T) {
 	q := mustQuote(t, engine, detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
 	const word = 32
 	maxFee := new(uint256.Int).SetBytes(q.Calldata[4+5*word : 4+6*word])
-	if got := q.Details.IssuerFee.MaxFee; !got.Eq(maxFee) || maxFee.Uint64() != 1926 { // ceil(ceil(12345678 × 1.3 / 10000) × 1.2)
+	if got := q.Details.MaxFee; !got.Eq(maxFee) || maxFee.Uint64() != 1926 { // ceil(ceil(12345678 × 1.3 / 10000) × 1.2)
 		t.Errorf("got a maxFee of %s, the calldata has %s", got.Dec(), maxFee.Dec())
 	}
 	if got := q.Details.Hook[4]; got.Name != "recipient" || !bytes.Equal(got.Data, alice[:]) {

@@ -3,6 +3,7 @@ package quote_test
 import (
 	"bytes"
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -12,10 +13,10 @@ import (
 	"github.com/holiman/uint256"
 
 	"github.com/quotegate/quotegate/cmd/devnet/contracts"
-	"github.com/quotegate/quotegate/shared/cctp"
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
@@ -53,13 +54,15 @@ func mustQuote(t *testing.T, engine *quote.Engine, req *quote.Request) *quote.Qu
 
 // registry notes which network it was asked about.
 type registry struct {
-	asked []chain.ID
-	until time.Time
+	asked  []chain.ID
+	caller netip.Prefix
+	until  time.Time
 }
 
-func (r *registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
+func (r *registry) Lookup(_ context.Context, caller netip.Prefix, network chain.ID, id calldata.IntegratorID) (quote.Partner, error) {
 	r.asked = append(r.asked, network)
-	return integrator.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
+	r.caller = caller
+	return quote.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
 }
 
 // fees notes which source it was asked about.
@@ -67,9 +70,9 @@ type fees struct {
 	asked []chain.ID
 }
 
-func (f *fees) Of(source chain.ID) cctp.State {
+func (f *fees) Of(source chain.ID) fee.IssuerFee {
 	f.asked = append(f.asked, source)
-	return cctp.State{Source: source, Rate: cctp.FromMilliBPS(1300), Origin: cctp.BuiltIn}
+	return fee.IssuerFee{Source: source, Rate: fee.FromMilliBPS(1300), Origin: fee.BuiltIn}
 }
 
 // TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator
@@ -89,7 +92,7 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 			t.Errorf("%d to %d: asked the registry of %v and for the fee of %v", p.Src, p.Dst, r.asked, f.asked)
 		}
 
-		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+		req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
 		named := mustQuote(t, engine, req)
 		if len(r.asked) != 1 || r.asked[0] != named.Fee.ChainID || named.Fee.ChainID != d.FeeChain(p.Dst) {
 			t.Errorf("%d to %d: asked the registry of %v, want that of %d", p.Src, p.Dst, r.asked, d.FeeChain(p.Dst))
@@ -187,7 +190,7 @@ func TestIssuerFeeThatCannotBeRight(t *testing.T) {
 
 type tooHigh struct{}
 
-func (tooHigh) Of(source chain.ID) cctp.State { return cctp.State{Source: source, TooHigh: true} }
+func (tooHigh) Of(source chain.ID) fee.IssuerFee { return fee.IssuerFee{Source: source, TooHigh: true} }
 
 // TestShieldNotesAreFresh: no word of a note is used twice.
 func TestShieldNotesAreFresh(t *testing.T) {
@@ -222,7 +225,7 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 		{fault.InvalidRecipient, fault.Recipient, func(req *quote.Request) { req.Recipient, _ = quote.AnyRecipient.Parse(private) }},
 	} {
 		req := request(t, pair)
-		req.Integrator = integrator.ID{12: 0xfb, 31: 7}
+		req.Integrator = calldata.IntegratorID{12: 0xfb, 31: 7}
 		tt.spoil(req)
 		_, err := engine.Quote(t.Context(), req)
 		if e := fault.From(err); e.Code != tt.code || e.Role != tt.role {

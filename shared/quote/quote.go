@@ -5,21 +5,20 @@ package quote
 
 import (
 	"context"
-	"fmt"
+	"errors"
+	"net/netip"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/holiman/uint256"
 
-	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/calldata"
-	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
-	"github.com/quotegate/quotegate/shared/integrator"
-	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
@@ -37,16 +36,17 @@ type Request struct {
 	SrcToken, DstToken string      // symbol or address, as the caller wrote it
 	Amount             uint256.Int // of the source token, in its smallest unit
 	Recipient          Recipient
-	Integrator         integrator.ID // zero for none
+	Integrator         calldata.IntegratorID // zero for none
 
+	Caller   netip.Prefix    // the network of the caller, which nodes are asked for; zero for unknown
 	Details  bool            // also explain the quote
 	From     *common.Address // who will send it, nil for unknown; only with Details
 	Simulate bool            // also try the transactions on the chain; only with From
 }
 
 // Same reports whether two requests ask for the same quote and, if not, the
-// first part in which they differ. Tokens are compared as text. Details change
-// nothing about a quote, so they are not compared.
+// first part in which they differ. Tokens are compared as text. The caller and the details
+// change nothing about a quote, so they are not compared.
 func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
 	switch {
 	case r.SrcChain != other.SrcChain:
@@ -80,7 +80,7 @@ type Quote struct {
 	Details    *Details    // nil if the request did not ask for them
 	Missing    *Contract   // a contract that the swap needs and that does not exist; nil if none is known
 
-	issuerFee cctp.State // of a burn
+	issuerFee fee.IssuerFee // of a burn
 }
 
 // Contract is one that a swap needs on a network.
@@ -94,27 +94,29 @@ type Fee struct {
 	fee.Split
 	ChainID     chain.ID // the network of the pool that pays out
 	ProtocolBPS fee.BPS
-	Partner     integrator.Partner // zero for none
+	Partner     Partner // zero for none
+}
+
+// Partner is a registered, active integrator as its chain knows it.
+type Partner struct {
+	ID        calldata.IntegratorID
+	Wallet    chain.Address // always the one the ID is made of
+	FeeBPS    uint16
+	CheckedAt time.Time // when the registry was asked
+
+	// GoodUntil is until when a quote with it is vouched for: at least half of a quote's
+	// time after the answer is out of use.
+	GoodUntil time.Time
 }
 
 // IssuerFees knows what a burn costs. It never waits and never fails.
 type IssuerFees interface {
-	Of(source chain.ID) cctp.State
+	Of(source chain.ID) fee.IssuerFee
 }
 
-// Integrators verifies a partner in the registry of a network.
+// Integrators verifies a partner in the registry of a network, for a caller.
 type Integrators interface {
-	Lookup(ctx context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error)
-}
-
-// Accounts reads the balances of an account and simulates its transactions.
-// The text of an error is for the client to read.
-type Accounts interface {
-	Read(ctx context.Context, token *chain.Token, owner, spender common.Address) (account.Holding, error)
-	HasCode(ctx context.Context, network chain.ID, account common.Address) (bool, error)
-	Simulate(
-		ctx context.Context, network chain.ID, from common.Address, holding *account.Holding, calls []account.Call,
-	) (*account.Simulation, error)
+	Lookup(ctx context.Context, caller netip.Prefix, network chain.ID, id calldata.IntegratorID) (Partner, error)
 }
 
 type Parts struct {
@@ -130,7 +132,7 @@ type Parts struct {
 }
 
 // Engine quotes swaps on one deployment. It is safe for concurrent use.
-type Engine struct{ Parts }
+type Engine struct{ parts Parts }
 
 func NewEngine(parts Parts) *Engine {
 	if parts.Now == nil {
@@ -166,21 +168,21 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 // resolve finds the pair and its contract, and checks that the recipient can be
 // paid at the destination.
 func (e *Engine) resolve(req *Request) (*Quote, error) {
-	pair, err := e.Deployment.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
+	pair, err := e.parts.Deployment.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
 	if err != nil {
 		return nil, err
 	}
 	if err := req.Recipient.payableOn(pair.Dst); err != nil {
 		return nil, err
 	}
-	if err := req.Recipient.canOwn(e.Deployment); err != nil {
+	if err := req.Recipient.canOwn(e.parts.Deployment); err != nil {
 		return nil, err
 	}
-	q := &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}
+	q := &Quote{Pair: pair, To: e.parts.Deployment.Target(pair), SrcAmount: req.Amount}
 	needed := e.needed(q)
-	missing := slices.IndexFunc(needed, func(c Contract) bool { return e.Missing(c.Network, c.Address) })
-	if missing >= 0 {
-		q.Missing = &needed[missing]
+	isMissing := func(c Contract) bool { return e.parts.Missing(c.Network, c.Address) }
+	if i := slices.IndexFunc(needed, isMissing); i >= 0 {
+		q.Missing = &needed[i]
 	}
 	return q, nil
 }
@@ -188,13 +190,14 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 // needed are the contracts that a swap needs, as it passes through them. A native coin
 // among them is never missing.
 func (e *Engine) needed(q *Quote) []Contract {
+	d := e.parts.Deployment
 	src, dst := q.Pair.Src.Network(), q.Pair.Dst.Network()
 	list := make([]Contract, 0, 6)
 	list = append(list, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
 	if q.Pair.Route == chain.CCTPInbound {
-		list = append(list, Contract{e.Deployment.Settlement.ChainID, e.Deployment.Settlement.Receiver.Address})
+		list = append(list, Contract{d.Settlement.ChainID, d.Settlement.Receiver.Address})
 	}
-	if payout, ok := e.Deployment.Payout(q.Pair.Dst, q.Pair.DstToken.Address.Address); ok {
+	if payout, ok := d.Payout(q.Pair.Dst, q.Pair.DstToken.Address.Address); ok {
 		list = append(list, Contract{payout.Network, payout.Pools[0]}, Contract{payout.Network, payout.Token})
 	}
 	return append(list, Contract{dst, q.Pair.DstToken.Address.Address})
@@ -205,10 +208,10 @@ func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
 	if err := fee.CheckLimits(&q.Pair.SrcToken, &req.Amount); err != nil {
 		return fault.About(fault.Amount, err)
 	}
-	q.Fee.ChainID = e.Deployment.FeeChain(q.Pair.Dst)
+	q.Fee.ChainID = e.parts.Deployment.FeeChain(q.Pair.Dst)
 	q.Fee.ProtocolBPS = fee.Protocol(q.Pair.Src, q.Pair.Dst)
-	if req.Integrator != (integrator.ID{}) {
-		partner, err := e.Integrators.Lookup(ctx, q.Fee.ChainID, req.Integrator)
+	if req.Integrator != (calldata.IntegratorID{}) {
+		partner, err := e.parts.Integrators.Lookup(ctx, req.Caller, q.Fee.ChainID, req.Integrator)
 		if err != nil {
 			return fault.About(fault.Integrator, err)
 		}
@@ -253,7 +256,7 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 // encodeBurn encodes a burn that only the receiver on the settlement chain can
 // send on to the hub.
 func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
-	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
+	q.issuerFee = e.parts.IssuerFees.Of(q.Pair.Src)
 	if q.issuerFee.TooHigh {
 		const text = "The issuer reports an implausible transfer fee for chain %s, " +
 			"and no earlier one is known. Try again later"
@@ -267,8 +270,8 @@ func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	}
 	burn := calldata.Burn{
 		Swap:              *swap,
-		DestinationDomain: e.Deployment.Settlement.Domain,
-		Receiver:          e.Deployment.Settlement.Receiver.Address,
+		DestinationDomain: e.parts.Deployment.Settlement.Domain,
+		Receiver:          e.parts.Deployment.Settlement.Receiver.Address,
 		BurnToken:         q.Pair.SrcToken.Address.Address,
 		MaxFee:            maxFee,
 	}
@@ -276,194 +279,112 @@ func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	return nil
 }
 
-// Details explain a quote, and say what to do with it.
-type Details struct {
-	Request      *Request // as it was understood
-	Call         calldata.Call
-	Hook         []calldata.Argument // of a burn, nil for others
-	Transactions []account.Call      // to send in this order; nil for unshielding, whose call a wallet wraps
-	Arrival      Arrival
-	ValidUntil   time.Time
-	ValidFor     int64            // the same in seconds from now
-	IssuerFee    *IssuerFee       // of a burn, nil for others
-	Registry     chain.Address    // that the integrator was found in, zero for none
-	Checks       *account.Holding // what the sender has; nil if the request does not say who sends, or with Unchecked
-	Unchecked    string           // why there are no checks, in a sentence for the caller
-	Recipient    *RecipientCode   // with Checks; nil for a 0zk address
-	Simulation   *Simulation      // nil if the request does not ask for one, or with Unsimulated
-	Unsimulated  string           // why there is no simulation, in a sentence for the caller
+// Recipient receives the money: an EVM account, or the owner of a 0zk address.
+type Recipient struct {
+	EVM     common.Address
+	Private *railgun.Address // nil for an account
 }
 
-// Arrival is what the recipient gets in the end.
-type Arrival struct {
-	Amount   uint256.Int // what is left of the quote's DestAmount
-	Railgun  fee.BPS     // what RAILGUN takes of a shielded amount
-	Deducted uint256.Int // the same as an amount
-	Seconds  uint32      // how long it usually takes, 0 for unknown
-	Unshield uint256.Int // what to take out of the privacy pool so that the swap has its amount, 0 for none
-}
+func (r Recipient) Zero() bool { return r == Recipient{} }
 
-// IssuerFee is what the issuer may take for a burn.
-type IssuerFee struct {
-	cctp.State
-	MaxFee uint256.Int // as the calldata says
-}
-
-// RecipientCode tells on which side of a swap the recipient is a contract; nil where no
-// endpoint answers. One that exists on the source alone cannot use what arrives.
-type RecipientCode struct {
-	Source, Destination *bool
-}
-
-// Simulation is what the transactions would do now.
-type Simulation struct {
-	account.Simulation
-	Event  *bool       // whether the contract's event says what was asked for; nil if that cannot be told
-	Needed uint256.Int // coins with which every transaction can be sent: value, and the gas that each may take
-}
-
-// explain adds the details to q. It reads the calldata that is sent, so that it
-// tells what the calldata does and not what it should do.
-func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
-	call, err := calldata.Decode(q.Calldata)
-	if err != nil {
-		return fmt.Errorf("the calldata of a quote is wrong: %w", err)
+func (r Recipient) same(other Recipient) bool {
+	if r.Private == nil || other.Private == nil {
+		return r == other
 	}
-	d := &Details{Request: req, Call: call, Arrival: e.arrival(q)}
-	d.ValidUntil, d.ValidFor = e.validity(q)
-	if q.Pair.Route == chain.CCTPInbound {
-		if d.Hook, err = calldata.DecodeHook(call.Argument("hookData")); err != nil {
-			return fmt.Errorf("the calldata of a burn is wrong: %w", err)
+	return r.EVM == other.EVM && r.Private.Equal(*other.Private)
+}
+
+// RecipientType is what a caller says its recipient is.
+type RecipientType uint8
+
+const (
+	AnyRecipient     RecipientType = calldata.RecipientEVM // a 0zk address is private whatever the type
+	PrivateRecipient RecipientType = calldata.RecipientPrivate
+)
+
+// ParseRecipientType reads the number of a type from a request.
+func ParseRecipientType(text string) (RecipientType, error) {
+	switch text {
+	case "0":
+		return AnyRecipient, nil
+	case "2":
+		return PrivateRecipient, nil
+	}
+	return 0, fault.New(fault.InvalidParameter,
+		"The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
+}
+
+// Parse reads a recipient of this type: an EVM address or a raw 0zk address. It accepts
+// the zero address, for callers that may ask before they know the recipient.
+func (t RecipientType) Parse(text string) (Recipient, error) {
+	if railgun.LooksLikeAddress(text) {
+		address, err := railgun.ParseAddress(text)
+		if err != nil {
+			return Recipient{}, err
 		}
-		d.IssuerFee = &IssuerFee{State: q.issuerFee}
-		d.IssuerFee.MaxFee.SetBytes(call.Argument("maxFee"))
+		return Recipient{Private: &address}, nil
 	}
-	if req.Integrator != (integrator.ID{}) {
-		d.Registry = e.Deployment.Registry(q.Fee.ChainID)
+	if strings.TrimSpace(text) != text {
+		return Recipient{}, fault.BadRecipient(fault.Malformed,
+			"The recipient has a leading or trailing space: send the address alone")
 	}
-	q.Details = d
-	if q.Pair.Src.Private() {
-		// The money comes out of the privacy pool, in a transaction that only the wallet can make.
-		d.Unchecked = "The swap is paid from the privacy pool, not from this account"
-		d.Unsimulated = "The wallet wraps an unshielding swap in its own private transaction, " +
-			"which cannot be simulated without the wallet"
+	address, err := chain.ParseAddress(text)
+	switch {
+	case err != nil && strings.Contains(text, "."):
+		return Recipient{}, fault.BadRecipient(fault.Name,
+			"The recipient looks like a name, and names are not resolved: send the 0x… address")
+	case errors.Is(err, chain.ErrChecksum):
+		return Recipient{}, fault.BadRecipient(fault.Checksum, "The recipient %v", err)
+	case err != nil:
+		return Recipient{}, fault.BadRecipient(fault.Malformed, "The recipient %v", err)
+	}
+	if t == PrivateRecipient {
+		return Recipient{}, fault.BadRecipient(fault.PublicOnPrivate,
+			"A recipient of type 2 must be a raw 0zk… address; an EVM address is type 0")
+	}
+	return Recipient{EVM: address}, nil
+}
+
+// payableOn checks that a recipient can be paid at a destination.
+func (r Recipient) payableOn(dst chain.ID) error {
+	var err error
+	switch {
+	case dst.Private() && r.Private == nil:
+		err = fault.BadRecipient(fault.PublicOnPrivate,
+			"Chain %s is a privacy pool: the recipient must be a raw 0zk… address", dst)
+	case dst.Private():
+		err = r.Private.PayableOn(uint64(dst.Network()))
+	case r.Private != nil:
+		err = fault.BadRecipient(fault.PrivateOnPublic,
+			"Chain %s is public: the recipient must be an EVM address, not a 0zk… address", dst)
+	}
+	return fault.About(fault.Recipient, err)
+}
+
+// canOwn makes sure that an account could move what it is paid. The zero address
+// passes: it says that nobody was named yet.
+func (r Recipient) canOwn(d *chain.Deployment) error {
+	if r.Private != nil || r.Zero() {
 		return nil
 	}
-	if req.From != nil {
-		e.check(ctx, req, q)
-	}
-	d.Transactions = transactions(q, d.Checks)
-	if req.Simulate {
-		d.Simulation, d.Unsimulated = e.simulate(ctx, q, *req.From)
-	}
-	return nil
-}
-
-// check reads the sender's account and, at the same time, on which sides the recipient is a
-// contract. The quote is good without.
-func (e *Engine) check(ctx context.Context, req *Request, q *Quote) {
-	const what = "reading the code of a recipient"
-	d := q.Details
-	var codes safego.Group
-	if req.Recipient.Private == nil {
-		d.Recipient = new(RecipientCode)
-		codes.Go(nil, what, func() {
-			d.Recipient.Source = e.hasCode(ctx, q.Pair.Src.Network(), req.Recipient.EVM)
-		})
-		codes.Go(nil, what, func() {
-			d.Recipient.Destination = e.hasCode(ctx, q.Pair.Dst.Network(), req.Recipient.EVM)
-		})
-	}
-	holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, *req.From, q.To.Address)
-	if err == nil {
-		d.Checks = &holding
-	} else {
-		d.Unchecked = err.Error()
-	}
-	codes.Wait()
-}
-
-// hasCode is nil if no endpoint answers.
-func (e *Engine) hasCode(ctx context.Context, network chain.ID, account common.Address) *bool {
-	has, err := e.Accounts.HasCode(ctx, network, account)
-	if err != nil {
+	reason, what := d.Unpayable(r.EVM, chain.AnyChain)
+	if reason == "" {
 		return nil
 	}
-	return &has
+	return fault.About(fault.Recipient, fault.BadRecipient(reason,
+		"The recipient %s is %s: funds sent there are lost. Send an account address", r.EVM.Hex(), what))
 }
 
-// arrival works out what is left once RAILGUN has taken its part.
-func (e *Engine) arrival(q *Quote) Arrival {
-	a := Arrival{Amount: q.DestAmount, Seconds: e.Deployment.Seconds(q.Pair)}
-	rates := e.Deployment.Railgun
-	if q.Pair.Dst.Private() {
-		a.Railgun = fee.BPS(rates.ShieldBPS)
-		a.Deducted = a.Railgun.Of(&q.DestAmount)
-		a.Amount.Sub(&q.DestAmount, &a.Deducted)
+// encode gives the bytes that name the recipient in calldata, and their type.
+// For a private recipient that is a fresh note, different every time; for an
+// account, the bytes are the recipient's own.
+func (r *Recipient) encode() ([]byte, uint8, error) {
+	if r.Private == nil {
+		return r.EVM[:], calldata.RecipientEVM, nil
 	}
-	if q.Pair.Src.Private() {
-		a.Unshield = fee.BPS(rates.UnshieldBPS).Before(&q.SrcAmount)
-	}
-	return a
-}
-
-// validity is until when the operator stands by a quote, and for how many seconds.
-// That is the TTL, or less if what is known of the integrator ends before, but
-// never less than half of the TTL. The issuer's fee has no end: it is looked up
-// again every minute, and an old one serves on.
-func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
-	now := e.Now().UTC()
-	valid := e.TTL
-	if end := q.Fee.Partner.GoodUntil; !end.IsZero() {
-		half := (e.TTL/2 + time.Second - 1).Truncate(time.Second)
-		valid = min(valid, max(end.Sub(now), half+time.Second)) // until loses up to a second
-	}
-	seconds = int64(valid / time.Second)
-	return now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second), seconds
-}
-
-// transactions are those to send. Without checks, the allowance is unknown, and
-// they are right for any. Checks are made for this very request, so they may leave
-// an approval out.
-func transactions(q *Quote, checks *account.Holding) []account.Call {
-	main := account.Call{To: q.To, Data: q.Calldata, Value: &q.Value}
-	if q.Approval == nil || checks != nil && !checks.Allowance.Lt(&q.SrcAmount) {
-		return []account.Call{main}
-	}
-	approve := func(calldata []byte) account.Call {
-		return account.Call{To: q.Pair.SrcToken.Address, Data: calldata, Value: new(uint256.Int)}
-	}
-	list := make([]account.Call, 0, 3)
-	if q.Pair.SrcToken.ResetsAllowance() && (checks == nil || !checks.Allowance.IsZero()) {
-		list = append(list, approve(calldata.Approve(q.To.Address, new(uint256.Int))))
-	}
-	return append(list, approve(q.Approval), main)
-}
-
-// simulate tries the transactions on the chain. The quote is good without, so a
-// failure is only told.
-func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*Simulation, string) {
-	d := q.Details
-	found, err := e.Accounts.Simulate(ctx, q.Pair.Src.Network(), from, d.Checks, d.Transactions)
+	note, err := railgun.NewNote(*r.Private)
 	if err != nil {
-		return nil, err.Error()
+		return nil, 0, err
 	}
-	s := &Simulation{Simulation: *found, Needed: q.Value}
-	var gas uint256.Int
-	for _, c := range s.Calls {
-		gas.AddUint64(&gas, c.GasLimit)
-	}
-	s.Needed.Add(&s.Needed, gas.Mul(&gas, &s.GasPrice))
-	// A pool of a deployment that does not settle in the documented way may emit
-	// another event.
-	if s.HasLogs && (q.Pair.Route == chain.CCTPInbound || e.Deployment.Tracked()) {
-		s.Event = new(false)
-		for _, log := range s.Calls[len(s.Calls)-1].Logs {
-			*s.Event = *s.Event || log.Address == q.To.Address && d.Call.Emitted(from, log.Topics, log.Data)
-		}
-		if main := &s.Calls[len(s.Calls)-1]; !*s.Event && main.Error == "" {
-			main.Error = "The call succeeds, but the contract does not emit the event of this swap"
-		}
-	}
-	return s, ""
+	return note.Recipient(), calldata.RecipientPrivate, nil
 }

@@ -7,9 +7,9 @@ import (
 
 	"github.com/holiman/uint256"
 
+	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
@@ -29,13 +29,13 @@ var choices = []struct {
 		"0x0000000000000000000000000000000000000000", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", private,
 		"0zk1qyj8na7wudfj5ucl7g79plpksknvsdtg5ftcl4trcgz25lm3revx8rv7j6fe3z53laj3kx8qshdw4vyhlc2yjmgzdvgk7w067de60vsl3jcjz8rg85zrxm4cja6",
 	}, func(r *quote.Request, text string) { r.Recipient, _ = quote.AnyRecipient.Parse(text) }},
-	{fault.Integrator, []string{"", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, func(r *quote.Request, text string) { r.Integrator, _ = integrator.ParseID(text) }},
+	{fault.Integrator, []string{"", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, func(r *quote.Request, text string) { r.Integrator, _ = calldata.ParseIntegratorID(text) }},
 }
 
 // TestSame: two requests are the same if they say the same in every part, else they differ in the first part where they
 // do not, whichever of them is asked.
 func TestSame(t *testing.T) {
-	const details = 3 // Details, From and Simulate change nothing about the quote itself
+	const details = 4 // Caller, Details, From and Simulate change nothing about the quote itself
 	if fields := reflect.TypeFor[quote.Request]().NumField(); fields != len(choices)+details {
 		t.Fatalf("a request has %d fields, and %d are compared here", fields, len(choices))
 	}

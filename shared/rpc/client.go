@@ -1,59 +1,52 @@
 // Package rpc calls the JSON-RPC endpoints of a chain, in order, until one answers.
 //
 // An endpoint is used only after it has confirmed its chain ID. Every call is bounded in
-// time and size; calls in progress and in the queue are bounded too. Each use has a lane
-// with its own limits and its own back-off, so a failure in one lane does not affect
-// another, and one network of callers holds at most a quarter of a lane. When a provider
-// rate limits, all lanes yield to known partners. Errors, logs and health reports never
-// contain text from an endpoint or any part of its address.
+// time and size; calls in progress and waiting are bounded too. Each use has a queue with
+// its own limits and its own back-off, so a failure in one does not affect another, and
+// one network of callers holds at most a quarter of a queue. When a provider rate limits,
+// all queues yield to known partners. Errors, logs and health reports never contain text
+// from an endpoint or any part of its address.
 package rpc
 
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
+	"iter"
 	"log/slog"
-	"maps"
-	"net"
 	"net/http"
-	"net/url"
-	"path"
-	"slices"
-	"strconv"
+	"net/netip"
 	"strings"
 	"sync"
 	"time"
 
-	"github.com/ethereum/go-ethereum/rpc"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/quotegate/quotegate/shared/chain"
-	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
 // Client asks the chains that have endpoints. It is safe for concurrent use.
 type Client struct {
-	networks map[chain.ID]network
-	limits   [laneCount]Limits
-	http     *http.Client
-	log      *slog.Logger
+	networks  map[chain.ID]network
+	limits    [queueCount]Limits
+	transport http.RoundTripper
+	log       *slog.Logger
 
 	ctx     context.Context // ends with Close
 	stop    context.CancelFunc
-	running sync.RWMutex // held for reading by each question under way
+	running sync.RWMutex // held for reading by each question in progress
 }
 
 type network struct {
 	endpoints []*Endpoint // in the order in which they are tried
-	turns     [laneCount]*turns
+	slots     [queueCount]*slots
 }
 
 type Options struct {
 	Log       *slog.Logger      // for endpoints that fail and recover; nil logs nothing
 	Now       func() time.Time  // nil for time.Now
-	Limits    map[Lane]Limits   // instead of the default ones of a lane
+	Limits    map[Queue]Limits  // instead of the default ones of a queue
 	Transport http.RoundTripper // nil for the network
 }
 
@@ -66,75 +59,115 @@ func New(cfg Config, opts Options) (*Client, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	c := &Client{
-		networks: make(map[chain.ID]network),
-		limits:   defaultLimits,
-		http:     newHTTPClient(opts.Transport),
-		log:      opts.Log,
+	if opts.Transport == nil {
+		opts.Transport = newTransport()
 	}
-	for lane, l := range opts.Limits {
-		c.limits[lane] = l
+	c := &Client{
+		networks:  make(map[chain.ID]network),
+		limits:    defaultLimits,
+		transport: opts.Transport,
+		log:       opts.Log,
+	}
+	for queue, l := range opts.Limits {
+		c.limits[queue] = l
 	}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for id, urls := range cfg {
 		var n network
-		for lane, l := range c.limits {
-			n.turns[lane] = newTurns(l)
+		for queue, l := range c.limits {
+			n.slots[queue] = newSlots(l)
 		}
 		for i, u := range urls {
-			client, err := rpc.DialOptions(c.ctx, string(u), rpc.WithHTTPClient(c.http), rpc.WithHeaders(repeatable))
-			if err != nil {
-				return nil, fmt.Errorf("%s: entry %d cannot be used", variable(id), i+1) // err would quote the URL
+			e := &Endpoint{Network: id, Place: i + 1, now: opts.Now}
+			e.log = opts.Log.With("chain", id, "endpoint", e.Place)
+			var err, errLong error
+			e.client, err = c.dial(u, maxAnswer)
+			e.longClient, errLong = c.dial(u, maxLongAnswer)
+			if err != nil || errLong != nil {
+				return nil, fmt.Errorf("%s: entry %d cannot be used", variable(id), e.Place) // err would quote the URL
 			}
-			log := opts.Log.With("chain", id, "endpoint", i+1)
-			endpoint := &Endpoint{Network: id, Place: i + 1, client: client, now: opts.Now, log: log}
-			n.endpoints = append(n.endpoints, endpoint)
+			n.endpoints = append(n.endpoints, e)
 		}
 		c.networks[id] = n
 	}
 	return c, nil
 }
 
-// A Use asks its questions of one endpoint.
-type Use func(context.Context, *Endpoint) error
+// Question says which chain is asked, what for and for whom.
+type Question struct {
+	Network  chain.ID
+	Queue    Queue
+	Caller   netip.Prefix // the network of the caller, which holds a quarter of the queue at most; zero for none
+	Endpoint int          // the only one that is asked, by its Place; 0 for all in turn
+}
 
-// Ask waits for a turn in the lane and gives use one endpoint of the chain after
-// the other, until use returns nil. use may be called several times, never at
-// the same time, and must make its calls with the context it is given. It must
-// not ask the client another question. If it returns ErrMore, the endpoint has answered,
-// and the next one is asked as well.
+// Ask gives use one endpoint after the other, until use returns nil. The rules of Attempts
+// hold for use. The error is a *Failure.
 //
-// The error is a *Failure. What use returns counts like a failed call if it is a
-// *Failure; see Reason for which of them rest the endpoint. Any other error of
-// use counts as Undecodable, and its text is dropped.
-func (c *Client) Ask(ctx context.Context, network chain.ID, lane Lane, use Use) error {
-	return c.ask(ctx, network, lane, c.networks[network].endpoints, use)
+// If the question is for one endpoint, Timeout means that the endpoint had all of its time;
+// if the queue used up a part, the reason is Busy.
+func (c *Client) Ask(ctx context.Context, q Question, use func(context.Context, *Endpoint) error) error {
+	attempts := c.Try(q)
+	for ctx, e := range attempts.Each(ctx) {
+		err := use(ctx, e)
+		if err == nil {
+			return nil
+		}
+		attempts.Failed(err)
+	}
+	return attempts.Err()
 }
 
-// AskOne is Ask with one endpoint: the one at that place in the configuration, from 1 on.
-// In the lane of checks, it is always asked which chain it serves, and a failure is not
-// logged and makes no lane skip it, unless it is about a quota. In other lanes, a Timeout
-// means that the endpoint had all of its time: if the queue took a part, that is Busy.
-func (c *Client) AskOne(ctx context.Context, network chain.ID, place int, lane Lane, use Use) error {
-	endpoints := c.networks[network].endpoints
-	if place < 1 || place > len(endpoints) {
-		return errUnconfigured
-	}
-	err := c.ask(ctx, network, lane, endpoints[place-1:place], use)
-	f, failed := errors.AsType[*Failure](err)
-	if failed && f.Reason == Timeout && lane != Checks && endpoints[place-1].resting(lane) == 0 {
-		return &Failure{Reason: Busy, Text: "too little time was left after the queue", RetryAfter: shortRetry}
-	}
-	return err
+// Attempts puts one question to the endpoints of a chain, one after the other:
+//
+//	attempts := client.Try(question)
+//	for ctx, e := range attempts.Each(ctx) {
+//		if err := e.ReadAll(ctx, …); err != nil {
+//			attempts.Failed(err)
+//			continue
+//		}
+//		… // break, if no other endpoint is to be asked
+//	}
+//	err := attempts.Err()
+//
+// Calls are made with the context of the loop. The loop must not ask another question.
+type Attempts struct {
+	client   *Client
+	question Question
+	failed   *Failure // of the endpoint that is being asked
+	result   *Failure
 }
 
-// ErrMore is what a Use returns that has its answer and wants another one of the next
-// endpoint.
-var ErrMore = &Failure{Reason: Declined, Text: "it has answered"}
+func (c *Client) Try(q Question) *Attempts { return &Attempts{client: c, question: q} }
 
-// ask asks when the turn of the question comes, in the time that its lane has, or until
-// Close.
-func (c *Client) ask(ctx context.Context, network chain.ID, lane Lane, endpoints []*Endpoint, use Use) error {
+// Failed notes that the endpoint has not answered. If err is a *Failure, its Reason decides
+// whether the endpoint rests. Any other error counts as Undecodable, and its text is dropped.
+func (a *Attempts) Failed(err error) { a.failed = classify(err) }
+
+// Err is nil if every endpoint has answered, or the loop was left. Otherwise it is a
+// *Failure: why the last endpoint that failed has not answered, or why none was asked.
+func (a *Attempts) Err() error {
+	if a.result == nil {
+		return nil
+	}
+	return a.result
+}
+
+// Each waits for a slot of the queue. Then it gives the endpoints that do not rest, each
+// with a context that has its time.
+func (a *Attempts) Each(ctx context.Context) iter.Seq2[context.Context, *Endpoint] {
+	return func(yield func(context.Context, *Endpoint) bool) { a.result = a.run(ctx, yield) }
+}
+
+func (a *Attempts) run(ctx context.Context, yield func(context.Context, *Endpoint) bool) *Failure {
+	c, q := a.client, a.question
+	endpoints := c.networks[q.Network].endpoints
+	if q.Endpoint != 0 {
+		if q.Endpoint < 1 || q.Endpoint > len(endpoints) {
+			return errUnconfigured
+		}
+		endpoints = endpoints[q.Endpoint-1 : q.Endpoint]
+	}
 	if len(endpoints) == 0 {
 		return errUnconfigured
 	}
@@ -143,299 +176,229 @@ func (c *Client) ask(ctx context.Context, network chain.ID, lane Lane, endpoints
 	if c.ctx.Err() != nil {
 		return errClosed
 	}
-	ctx, cancel := context.WithTimeout(ctx, c.limits[lane].Total)
+	ctx, cancel := context.WithTimeout(ctx, c.limits[q.Queue].Total)
 	defer cancel()
 	defer safego.WhenDone(c.ctx, c.log, "ending a question to a node", cancel)()
-	leave, f := c.networks[network].turns[lane].enter(ctx)
+	leave, f := c.networks[q.Network].slots[q.Queue].enter(ctx, q.Caller)
 	if f == nil {
 		defer leave()
 		if c.ctx.Err() != nil { // while it waited; its own context may not know yet
 			return errClosed
 		}
-		f = c.tryAll(ctx, lane, endpoints, use)
+		f = a.tryAll(ctx, endpoints, yield)
 	}
 	switch {
 	case f == nil:
 		return nil
 	case c.ctx.Err() != nil:
 		return errClosed
+	case f.Reason == Timeout && q.Endpoint != 0 && q.Queue != Checks && endpoints[0].resting(q.Queue) == 0:
+		return &Failure{Reason: Busy, Text: "too little time was left after the queue", RetryAfter: shortRetry}
 	}
 	return &Failure{Reason: f.Reason, Text: f.Text, RetryAfter: max(shortRetry, f.RetryAfter)}
 }
 
-// tryAll tries the endpoints that do not rest, until one has the answer.
-func (c *Client) tryAll(ctx context.Context, lane Lane, endpoints []*Endpoint, use Use) *Failure {
+// tryAll tries the endpoints that do not rest, until the loop is left.
+func (a *Attempts) tryAll(
+	ctx context.Context, endpoints []*Endpoint, yield func(context.Context, *Endpoint) bool,
+) *Failure {
+	queue := a.question.Queue
 	reason := Resting    // of the last one that failed
 	var details []string // why each endpoint gave no answer
-	for _, e := range endpoints {
+	for i, e := range endpoints {
+		if i > 0 && ctx.Err() != nil {
+			reason = Timeout
+			details = append(details, "no time was left for the others")
+			break
+		}
 		why := ""
-		if rest := e.resting(lane); rest > 0 {
+		if rest := e.resting(queue); rest > 0 {
 			why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
-		} else if f := c.try(ctx, e, lane, use); f != nil {
+		} else {
+			f, goOn := a.try(ctx, e, yield)
+			if !goOn {
+				return nil
+			}
+			if f == nil {
+				continue
+			}
 			reason = f.Reason
 			why = f.Text
-		} else {
-			return nil
 		}
-		if lane != Checks { // which name the endpoint themselves
+		if queue != Checks { // which name the endpoint themselves
 			why = fmt.Sprintf("endpoint %d: %s", e.Place, why)
 		}
 		details = append(details, why)
-		if ctx.Err() != nil {
-			break
-		}
+	}
+	if len(details) == 0 {
+		return nil
 	}
 	wait := longRetry
 	if reason != Reverted && reason != Misconfigured {
 		for _, e := range endpoints {
-			wait = min(wait, e.resting(lane))
+			wait = min(wait, e.resting(queue))
 		}
 	}
 	return &Failure{Reason: reason, Text: strings.Join(details, "; "), RetryAfter: wait}
 }
 
-// try asks one endpoint and decides whether the lane skips it from now on. If
+// try asks one endpoint and decides whether the queue skips it from now on. If
 // the question itself ran out of time, it does not: the endpoint may have had
 // too little of that time.
-func (c *Client) try(ctx context.Context, e *Endpoint, lane Lane, use Use) *Failure {
-	trying, cancel := context.WithTimeout(ctx, c.limits[lane].Try)
+func (a *Attempts) try(
+	ctx context.Context, e *Endpoint, yield func(context.Context, *Endpoint) bool,
+) (f *Failure, goOn bool) {
+	queue := a.question.Queue
+	trying, cancel := context.WithTimeout(ctx, a.client.limits[queue].Try)
 	defer cancel()
-	err := e.checkChain(trying, lane)
-	if err == nil {
-		err = use(trying, e)
+	a.failed = nil
+	goOn = true
+	if err := e.checkChain(trying, queue); err != nil {
+		a.Failed(err)
+	} else {
+		goOn = yield(trying, e)
 	}
-	if err == nil {
-		e.worked(lane)
-		return nil
-	}
-	f := classify(err)
+	f = a.failed
 	switch {
-	case f == ErrMore:
-		e.worked(lane)
-	case f.Reason == Limited || lane != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil:
-		e.failed(lane, f)
+	case f == nil:
+		e.worked(queue)
+	case f.Reason == Limited || queue != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil:
+		e.failed(queue, f)
 	}
-	return f
+	return f, goOn
 }
 
 func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoints) }
 
-// Close cancels the questions under way and waits for them. Later ones fail.
+// Close cancels the questions in progress and waits for them. Later ones fail.
 func (c *Client) Close() {
 	c.stop()
 	c.running.Lock()
 	defer c.running.Unlock()
-	c.http.CloseIdleConnections()
-}
-
-// maxAnswer bounds the size of a response. A real one has a few hundred bytes.
-// Only receipts, transactions, blocks and logs may be longer, up to maxLongAnswer:
-// a receipt has up to a kilobyte for each event.
-const (
-	maxAnswer     = 64 << 10
-	maxLongAnswer = 2 << 20
-)
-
-// long is the key of a context whose requests may have a long response.
-type longCallKey struct{}
-
-// repeatable marks requests as safe to send again on a new connection when the
-// server closed an idle one under them. The empty value is not sent.
-var repeatable = http.Header{"X-Idempotency-Key": {}}
-
-// newHTTPClient makes a client that reads at most so much of a response and
-// follows no redirects. The context of each request bounds its time.
-func newHTTPClient(transport http.RoundTripper) *http.Client {
-	if transport == nil {
-		transport = &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			ForceAttemptHTTP2:      true,
-			MaxIdleConnsPerHost:    256, // more than all lanes have calls
-			IdleConnTimeout:        90 * time.Second,
-			MaxResponseHeaderBytes: maxAnswer,
-		}
-	}
-	return &http.Client{
-		Transport:     boundedTransport{transport},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
-}
-
-type boundedTransport struct{ http.RoundTripper }
-
-func (b boundedTransport) CloseIdleConnections() {
-	if t, ok := b.RoundTripper.(*http.Transport); ok {
+	if t, ok := c.transport.(*http.Transport); ok {
 		t.CloseIdleConnections()
 	}
 }
 
-// overQuota is the error for a response with status 429.
-type overQuota struct{ retryAfter time.Duration } // 0 if the response does not say
+// Queue is what a question is asked for. What happens in one queue does not hold
+// up another. Checks always ask an endpoint which chain it serves. Their failures are not
+// logged and make no queue skip it, unless they are about a quota.
+type Queue uint8
 
-func (*overQuota) Error() string { return "over the provider's quota" }
+const (
+	Partners   Queue = iota // integrators that were active when last asked for
+	Unverified              // all other integrators: anyone can invent their IDs
+	Wallets                 // balances and allowances of accounts
+	TxLookups               // whether a chain knows a transaction: anyone can invent its hash
+	Tracking                // what became of a transaction that a node has seen
+	Checks                  // whether the configuration is right
 
-// RoundTrip gives 429 as an error, because the RPC library shows its callers no
-// header of a response.
-func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	response, err := b.RoundTripper.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	bound := int64(maxAnswer)
-	if r.Context().Value(longCallKey{}) != nil {
-		bound = maxLongAnswer
-	}
-	response.Body = http.MaxBytesReader(nil, response.Body, bound)
-	if response.StatusCode == http.StatusTooManyRequests {
-		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
-		response.Body.Close()
-		wait := RetryAfter(response.Header.Get("Retry-After"), time.Now(), time.Second, time.Minute)
-		return nil, &overQuota{wait}
-	}
-	return response, nil
+	queueCount = iota
+)
+
+func (q Queue) String() string {
+	return [queueCount]string{"partners", "unverified", "wallets", "txlookups", "tracking", "checks"}[q]
 }
 
-// Config lists the endpoints of each chain, in the order in which they are
-// tried. They are http or https. A chain without any is not asked.
-type Config map[chain.ID][]SecretURL
+// yields reports whether the queue rests when another one is told that we are
+// over a quota. Partners do not, so that nobody can use up their quota.
+func (q Queue) yields() bool { return q != Partners }
 
-// VariablePrefix begins the name of the environment variable with the endpoints
-// of a chain. The ID of the chain follows.
-const VariablePrefix = "RPC_URLS_"
+// Limits bound what the questions of a queue may cost.
+type Limits struct {
+	Try, Total time.Duration // the time for one endpoint, and for a whole question
+	Calls      int64         // questions in progress at a time, on one chain
+	Waiting    int64         // questions that wait for a slot, on one chain
+}
 
-func variable(id chain.ID) string { return VariablePrefix + id.String() }
+var defaultLimits = [queueCount]Limits{
+	Partners:   {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Unverified: {Try: 2 * time.Second, Total: 5 * time.Second, Calls: 16, Waiting: 128},
+	Wallets:    {Try: 750 * time.Millisecond, Total: 1500 * time.Millisecond, Calls: 16, Waiting: 64},
+	TxLookups:  {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 128, Waiting: 384},
+	Tracking:   {Try: 3 * time.Second, Total: 6 * time.Second, Calls: 16, Waiting: 64},
+	Checks:     {Try: 10 * time.Second, Total: 12 * time.Second, Calls: 16, Waiting: 16},
+}
 
-// ReadConfig looks up the variable of every public chain: RPC_URLS_1 and so on,
-// each a list with commas between the URLs.
-func ReadConfig(lookup func(key string) (string, bool)) Config {
-	cfg := make(Config)
-	for _, n := range chain.Networks() {
-		text, _ := lookup(variable(n.ID))
-		if text == "" {
-			continue
-		}
-		for u := range strings.SplitSeq(text, ",") {
-			cfg[n.ID] = append(cfg[n.ID], SecretURL(strings.TrimSpace(u)))
-		}
+// callerShare is the part of a queue that one network of callers can hold: a quarter.
+const callerShare = 4
+
+// slots are those of a queue on one chain.
+type slots struct {
+	limits Limits
+	all    *share
+
+	mu     sync.Mutex              // of all that is counted here
+	shares map[netip.Prefix]*share // of the networks that have questions here
+}
+
+// share limits how many questions are in progress at a time, and how many more wait.
+type share struct {
+	calls         *semaphore.Weighted
+	inside, limit int64 // questions in progress and waiting
+}
+
+func newShare(calls, waiting int64) *share {
+	return &share{calls: semaphore.NewWeighted(calls), limit: calls + waiting}
+}
+
+func newSlots(l Limits) *slots {
+	return &slots{limits: l, all: newShare(l.Calls, l.Waiting), shares: make(map[netip.Prefix]*share)}
+}
+
+// enter waits for a slot: first within the network of the caller, then among all. So no
+// network has more than its share stand in the way of others. It fails if too many wait
+// already. Otherwise, leave gives the slot back.
+func (s *slots) enter(ctx context.Context, caller netip.Prefix) (leave func(), f *Failure) {
+	own := s.join(caller)
+	if own == nil {
+		return nil, &Failure{Reason: Busy, Text: "too many requests are queued", RetryAfter: shortRetry}
 	}
-	return cfg
-}
-
-// With adds the endpoints of a file: {"endpoints": {"1": ["https://…"]}}. Unlike
-// a variable, a file can be changed while the service runs. The error lists every
-// problem, and never quotes a URL.
-func (c Config) With(path string) (Config, error) {
-	return jsonfile.Load(path, jsonfile.MaxSize, c.with)
-}
-
-func (c Config) with(data []byte) (Config, error) {
-	var file struct {
-		Endpoints map[string][]SecretURL `json:"endpoints"`
+	late := &Failure{Reason: Busy, Text: "timed out in the queue", RetryAfter: shortRetry}
+	if own.calls.Acquire(ctx, 1) != nil {
+		s.part(caller, own)
+		return nil, late
 	}
-	problems := []error{jsonfile.Decode(data, &file).Err()}
-	all := maps.Clone(c)
-	own := make(Config) // those of the file
-	for _, key := range slices.Sorted(maps.Keys(file.Endpoints)) {
-		id, err := chain.ParseID(key)
-		switch {
-		case err != nil || id.Private():
-			problems = append(problems, fmt.Errorf("endpoints[%q]: not a supported chain", key))
-		case len(c[id]) > 0:
-			problems = append(problems,
-				fmt.Errorf("endpoints[%q]: %s has endpoints of this chain too; use one of both", key, variable(id)))
-		default:
-			own[id] = file.Endpoints[key]
-			all[id] = file.Endpoints[key]
-		}
+	if s.all.calls.Acquire(ctx, 1) != nil {
+		own.calls.Release(1)
+		s.part(caller, own)
+		return nil, late
 	}
-	more, _ := own.check(func(id chain.ID) string { return fmt.Sprintf("endpoints[%q]", id) })
-	return all, errors.Join(append(problems, more...)...)
+	return func() {
+		s.all.calls.Release(1)
+		own.calls.Release(1)
+		s.part(caller, own)
+	}, nil
 }
 
-func (c Config) Equal(other Config) bool { return maps.EqualFunc(c, other, slices.Equal) }
-
-// Validate reports every problem, naming the variable. It never quotes a URL.
-func (c Config) Validate() error {
-	problems, _ := c.check(variable)
-	return errors.Join(problems...)
-}
-
-// Warnings are about endpoints that may be one node under two names. They quote no URL.
-func (c Config) Warnings() []string {
-	_, warnings := c.check(variable)
-	return warnings
-}
-
-func (c Config) check(name func(chain.ID) string) (problems []error, warnings []string) {
-	for _, n := range chain.Networks() {
-		endpoints, hosts := make(map[string]int), make(map[string]int)
-		for i, u := range c[n.ID] {
-			host, endpoint, problem := u.parse()
-			if first := endpoints[endpoint]; first > 0 {
-				const isSame = "is the same endpoint as entry %d; remove it, as no node can confirm itself"
-				problem = fmt.Sprintf(isSame, first)
-			}
-			if problem != "" {
-				problems = append(problems, fmt.Errorf("%s: entry %d %s", name(n.ID), i+1, problem))
-				continue
-			}
-			endpoints[endpoint] = i + 1
-			if first := hosts[host]; first > 0 {
-				warnings = append(warnings, fmt.Sprintf("chain %s: endpoints %d and %d are on one host. "+
-					"Two endpoints confirm each other only if they are of two providers", n.ID, first, i+1))
-			} else {
-				hosts[host] = i + 1
-			}
-		}
-	}
-	return problems, warnings
-}
-
-// SecretURL is a URL that may hold a secret in its user, host, path or query, as
-// those of RPC providers do. Printing or logging it never shows the URL.
-type SecretURL string
-
-const hidden = "[hidden]"
-
-// Format hides the URL from every verb of fmt.
-func (SecretURL) Format(s fmt.State, _ rune) { io.WriteString(s, hidden) }
-
-// MarshalText hides the URL from JSON and from loggers.
-func (SecretURL) MarshalText() ([]byte, error) { return []byte(hidden), nil }
-
-// parse names host and server of a URL, each in one spelling, or says why it cannot be an
-// endpoint. The port is left out if it is the usual one. The server is scheme, host, port
-// and path: user, query and fragment may differ for the same one.
-func (u SecretURL) parse() (host, endpoint, problem string) {
-	parsed, err := url.Parse(string(u))
+// join counts a question among all and in its network, whose share is returned. That is nil
+// if one of them is full. Questions of no network have no other limit than all.
+func (s *slots) join(caller netip.Prefix) *share {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	own := s.shares[caller]
 	switch {
-	case u == "":
-		return "", "", "is empty"
-	case err != nil:
-		return "", "", "is not a URL"
-	case parsed.Scheme != "http" && parsed.Scheme != "https":
-		return "", "", "does not begin with http:// or https://"
-	case parsed.Hostname() == "":
-		return "", "", "has no host"
+	case own == nil && caller.IsValid():
+		own = newShare(max(1, s.limits.Calls/callerShare), s.limits.Waiting/callerShare)
+	case own == nil:
+		own = newShare(s.limits.Calls, s.limits.Waiting)
 	}
-	host = strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
-	usual := map[string]string{"http": "80", "https": "443"}[parsed.Scheme]
-	if port := parsed.Port(); port != "" && port != usual {
-		host = net.JoinHostPort(host, port)
+	if s.all.inside >= s.all.limit || own.inside >= own.limit {
+		return nil
 	}
-	return host, parsed.Scheme + "://" + host + path.Clean("/"+parsed.Path), ""
+	s.all.inside++
+	own.inside++
+	s.shares[caller] = own
+	return own
 }
 
-// RetryAfter reads the header of that name, seconds or an HTTP date, and keeps it
-// within bounds. It is 0 for anything else.
-func RetryAfter(header string, now time.Time, shortest, longest time.Duration) time.Duration {
-	var wait time.Duration
-	if seconds, err := strconv.ParseUint(header, 10, 64); err == nil || errors.Is(err, strconv.ErrRange) {
-		wait = time.Duration(min(seconds, uint64(longest/time.Second))) * time.Second
-	} else if date, err := http.ParseTime(header); err == nil {
-		wait = date.Sub(now)
-	} else {
-		return 0
+// part ends what join has begun. A network without questions is forgotten.
+func (s *slots) part(caller netip.Prefix, own *share) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all.inside--
+	own.inside--
+	if own.inside == 0 {
+		delete(s.shares, caller)
 	}
-	return min(max(wait, shortest), longest)
 }

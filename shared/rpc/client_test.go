@@ -19,31 +19,78 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// A question that wants more than one answer gets that of the next endpoint, and none of
-// those that have answered counts as failed.
-func TestAskMore(t *testing.T) {
+// A loop that goes on gets the endpoints that answer, and none of those counts as failed.
+// Err is why the last one that failed did, and nil if the loop was left.
+func TestAttempts(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, 3)
-	g.fronts[0].Instead("eth_call", node.Drops)
-	var answered []int
-	err := g.use(t.Context(), Wallets, func(ctx context.Context, e *Endpoint) error {
-		if err := e.ReadAll(ctx, ReadContract(target, nil, new(hexutil.Bytes))); err != nil {
-			return err
-		}
-		answered = append(answered, e.Place)
-		return ErrMore
-	})
-	if err == nil || !slices.Equal(answered, []int{2, 3}) {
-		t.Errorf("got %v after the answers of %v, want those of 2 and 3", err, answered)
+	for name, test := range map[string]struct {
+		broken int // this endpoint drops the connection
+		until  int // this endpoint ends the loop
+		want   []int
+		err    bool
+	}{
+		"all answer":             {0, 0, []int{1, 2, 3}, false},
+		"the first fails":        {1, 0, []int{2, 3}, true},
+		"the last fails":         {3, 0, []int{1, 2}, true},
+		"the second is enough":   {0, 2, []int{1, 2}, false},
+		"enough after a failure": {1, 2, []int{2}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, 3)
+			if test.broken > 0 {
+				g.fronts[test.broken-1].Instead("eth_call", node.Drops)
+			}
+			var answered []int
+			attempts := g.Try(Question{Network: 369, Queue: Wallets})
+			for ctx, e := range attempts.Each(t.Context()) {
+				if err := e.ReadAll(ctx, ReadContract(target, nil, new(hexutil.Bytes))); err != nil {
+					attempts.Failed(err)
+					continue
+				}
+				answered = append(answered, e.Place)
+				if e.Place == test.until {
+					break
+				}
+			}
+			if !slices.Equal(answered, test.want) {
+				t.Errorf("got the answers of %v, want those of %v", answered, test.want)
+			}
+			if err := attempts.Err(); test.err {
+				g.wantReason(err, Unreachable)
+			} else if err != nil {
+				t.Error(err)
+			}
+			g.wantHealth(Working, min(test.broken, 1), Wallets)
+		})
 	}
-	g.wantHealth(Working, 1, Wallets)
+}
+
+// When the time of a question is up after an answer, the others are not asked, and Err says
+// so.
+func TestNoTimeForTheOthers(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 2)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	attempts := g.Try(Question{Network: 369, Queue: Wallets})
+	asked := 0
+	for range attempts.Each(ctx) {
+		asked++
+		cancel()
+	}
+	g.wantReason(attempts.Err(), Timeout)
+	if asked != 1 {
+		t.Errorf("asked %d endpoints, want 1", asked)
+	}
+	g.wantHealth(Working, 0)
 }
 
 // check reads the code of a contract from one endpoint.
 func (g *rig) check(place int) error {
 	g.t.Helper()
 	var code hexutil.Bytes
-	err := g.AskOne(context.Background(), 369, place, Checks, func(ctx context.Context, e *Endpoint) error {
+	err := g.Ask(context.Background(), Question{Network: 369, Queue: Checks, Endpoint: place}, func(ctx context.Context, e *Endpoint) error {
 		return e.ReadAll(ctx, ReadCode(target, &code))
 	})
 	if err != nil {
@@ -68,10 +115,10 @@ func TestCheck(t *testing.T) {
 	if first, second := g.fronts[0].Count("eth_chainId"), front.Count("eth_chainId"); first != 0 || second != 2 {
 		t.Errorf("the endpoints were asked %d and %d times for their chain, want the second every time", first, second)
 	}
-	for _, place := range []int{-1, 0, 3} {
+	for _, place := range []int{-1, 3} {
 		g.wantReason(g.check(place), Unconfigured)
 	}
-	g.wantReason(g.AskOne(t.Context(), 1, 1, Checks, nil), Unconfigured)
+	g.wantReason(g.Ask(t.Context(), Question{Network: 1, Queue: Checks, Endpoint: 1}, nil), Unconfigured)
 	for _, bad := range []struct {
 		answer http.HandlerFunc
 		want   Reason
@@ -85,7 +132,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("the log says %s, want it left to the caller", got)
 	}
 
-	// Over a quota, checks give way, and so do others.
+	// Over a quota, checks yield, and so do others.
 	g = newRig(t, 1)
 	front = g.fronts[0]
 	front.Instead("eth_getCode", node.Limited(""))
@@ -101,55 +148,51 @@ func TestCheck(t *testing.T) {
 	if err := g.check(1); err != nil {
 		t.Error(err)
 	}
-	// What a check learns of the chain holds for all lanes.
+	// What a check learns of the chain holds for all queues.
 	front.Instead("eth_chainId", node.Results(`"0x1"`))
 	g.wantAnswer(Partners) // which it was asked before
 	g.wantReason(g.check(1), WrongChain)
 	g.wantFailure(Partners, WrongChain)
 }
 
-// from is the context of a caller in a network.
-func from(network string) context.Context {
-	return context.WithValue(context.Background(), CallerNetwork{}, netip.MustParsePrefix(network))
-}
-
-func TestTurns(t *testing.T) {
-	turns := newTurns(Limits{Calls: 1, Waiting: 1})
+func TestSlots(t *testing.T) {
+	slots := newSlots(Limits{Calls: 1, Waiting: 1})
 	gone, cancel := context.WithCancel(context.Background())
 	cancel()
-	for _, ctx := range []context.Context{context.Background(), from("203.0.113.0/24")} {
-		for range 2 { // a place given back can be taken again
-			leave, f := turns.enter(ctx)
+	for _, caller := range []netip.Prefix{{}, netip.MustParsePrefix("203.0.113.0/24")} {
+		for range 2 { // a slot given back can be used again
+			leave, f := slots.enter(t.Context(), caller)
 			if f != nil {
 				t.Fatal(f)
 			}
-			if _, f := turns.enter(gone); f == nil || f.Reason != Busy {
-				t.Errorf("whose time ran out before its turn got %v, want %s", f, Busy)
+			if _, f := slots.enter(gone, caller); f == nil || f.Reason != Busy {
+				t.Errorf("whose time ran out in the queue got %v, want %s", f, Busy)
 			}
 			leave()
 		}
 	}
-	if len(turns.shares) != 0 {
-		t.Errorf("%d networks are remembered, want none", len(turns.shares))
+	if len(slots.shares) != 0 {
+		t.Errorf("%d networks are remembered, want none", len(slots.shares))
 	}
 }
 
-// One network holds a quarter of a lane, of its calls and of its places to wait. The
-// others find the rest free, and take their turns before it.
+// One network holds a quarter of a queue, of its calls and of its places to wait. The
+// others find the rest free, and get slots before it.
 func TestOneNetworkHoldsAQuarter(t *testing.T) {
-	for lane, l := range defaultLimits {
+	for queue, l := range defaultLimits {
 		synctest.Test(t, func(t *testing.T) {
-			turns := newTurns(l)
-			full, cancel := context.WithCancel(from("2001:db8:1::/48"))
-			var underWay, refused, waited atomic.Int64
+			slots := newSlots(l)
+			full, cancel := context.WithCancel(context.Background())
+			network := netip.MustParsePrefix("2001:db8:1::/48")
+			var inProgress, refused, waited atomic.Int64
 			var asking sync.WaitGroup
 			all := 2 * (l.Calls + l.Waiting)
 			for range all {
 				asking.Go(func() {
-					leave, f := turns.enter(full)
+					leave, f := slots.enter(full, network)
 					switch {
 					case f == nil:
-						underWay.Add(1)
+						inProgress.Add(1)
 						<-full.Done()
 						leave()
 					case full.Err() == nil:
@@ -160,33 +203,21 @@ func TestOneNetworkHoldsAQuarter(t *testing.T) {
 				})
 			}
 			synctest.Wait()
-			if underWay.Load() != l.Calls/4 || refused.Load() != all-l.Calls/4-l.Waiting/4 {
-				t.Errorf("%s: %d of %d under way and %d refused", Lane(lane), underWay.Load(), all, refused.Load())
+			if inProgress.Load() != l.Calls/4 || refused.Load() != all-l.Calls/4-l.Waiting/4 {
+				t.Errorf("%s: %d of %d in progress and %d refused", Queue(queue), inProgress.Load(), all, refused.Load())
 			}
 			for i := range l.Calls - l.Calls/4 { // others in other networks, at once
-				_, f := turns.enter(from(fmt.Sprintf("203.0.%d.0/24", i)))
+				_, f := slots.enter(t.Context(), netip.MustParsePrefix(fmt.Sprintf("203.0.%d.0/24", i)))
 				if f != nil {
-					t.Fatalf("%s: another network: %v", Lane(lane), f)
+					t.Fatalf("%s: another network: %v", Queue(queue), f)
 				}
 			}
 			cancel()
 			asking.Wait()
 			if waited.Load() != l.Waiting/4 {
-				t.Errorf("%s: %d have waited, want %d", Lane(lane), waited.Load(), l.Waiting/4)
+				t.Errorf("%s: %d have waited, want %d", Queue(queue), waited.Load(), l.Waiting/4)
 			}
 		})
-	}
-}
-
-// What goes on without its caller has the caller's network, and not its end.
-func TestOnBehalf(t *testing.T) {
-	ctx, cancel := context.WithCancel(from("203.0.113.0/24"))
-	cancel()
-	if got := OnBehalf(ctx); got.Err() != nil || callerNetwork(got) != callerNetwork(ctx) {
-		t.Errorf("got %v and %v", got.Err(), callerNetwork(got))
-	}
-	if got := OnBehalf(context.Background()); callerNetwork(got).IsValid() {
-		t.Errorf("got the network %v of nobody", callerNetwork(got))
 	}
 }
 
@@ -212,11 +243,11 @@ func TestUnconfigured(t *testing.T) {
 	g.wantHealth(NoEndpoint, 0)
 }
 
-// Close ends the questions under way and those that wait, and waits for them.
+// Close ends the questions in progress and those that wait, and waits for them.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	one := Limits{Try: time.Minute, Total: time.Minute, Calls: 1, Waiting: 1}
-	g := newRigWith(t, 1, map[Lane]Limits{Partners: one})
+	g := newRigWith(t, 1, map[Queue]Limits{Partners: one})
 	g.wantAnswer(Partners)
 	asked := make(chan struct{})
 	g.fronts[0].Instead("eth_call", func(w http.ResponseWriter, r *http.Request) {
@@ -224,7 +255,7 @@ func TestClose(t *testing.T) {
 		node.Hangs(w, r)
 	})
 	waiting := make(chan error)
-	for range 2 { // one of them waits for its turn
+	for range 2 { // one of them waits for a slot
 		go func() {
 			_, err := g.call(context.Background(), Partners)
 			waiting <- err
@@ -258,7 +289,7 @@ func TestClose(t *testing.T) {
 	}
 	select {
 	case <-closed:
-		t.Error("closed while a question was under way")
+		t.Error("closed while a question was in progress")
 	default:
 	}
 	c.running.RUnlock()

@@ -58,9 +58,9 @@ func redirect(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 }
 
-// Whatever an endpoint does wrong, there is no answer; another one gives it. The lane
+// Whatever an endpoint does wrong, there is no answer; another one gives it. The queue
 // leaves the endpoint alone for a while, unless it was about this one question, and other
-// lanes only if they give way. All is well as soon as it does it right.
+// queues only if they yield. All is well as soon as it does it right.
 func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, m := range misbehaviours {
@@ -92,12 +92,12 @@ func TestMisbehavingEndpoint(t *testing.T) {
 
 			g = newRig(t, 2)
 			g.fronts[0].Instead("eth_call", m.instead)
-			wantUse := func(lane Lane, want bool) {
+			wantUse := func(queue Queue, want bool) {
 				t.Helper()
 				calls := g.calls(0)
-				g.wantAnswer(lane)
+				g.wantAnswer(queue)
 				if got := g.calls(0) > calls; got != want {
-					t.Errorf("%s: the first endpoint was asked: %t, want %t", lane, got, want)
+					t.Errorf("%s: the first endpoint was asked: %t, want %t", queue, got, want)
 				}
 			}
 			again := !m.reason.RestsEndpoint()
@@ -108,8 +108,8 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			wantUse(Wallets, m.reason != Limited)
 			g.fronts[0].Instead("eth_call", nil)
 			g.Advance(30 * time.Second)
-			for lane := range Lane(laneCount) {
-				wantUse(lane, true)
+			for queue := range Queue(queueCount) {
+				wantUse(queue, true)
 			}
 		})
 	}
@@ -127,12 +127,12 @@ func TestNoFailures(t *testing.T) {
 	}
 }
 
-// A question ends in time, even if no endpoint does. A lane for which an endpoint is too
+// A question ends in time, even if no endpoint does. A queue for which an endpoint is too
 // slow does not disturb the others.
 func TestHangingNodes(t *testing.T) {
 	t.Parallel()
 	short := Limits{Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}
-	g := newRigWith(t, 1, map[Lane]Limits{Wallets: short})
+	g := newRigWith(t, 1, map[Queue]Limits{Wallets: short})
 	g.wantAnswer(Partners)
 	g.fronts[0].Instead("eth_call", node.Hangs)
 	g.wantFailure(Wallets, Timeout)
@@ -144,13 +144,13 @@ func TestHangingNodes(t *testing.T) {
 	g.wantHealth(Failing, 1, Wallets)
 
 	short.Try = 2 * time.Second // in which the second endpoint answers on a busy machine
-	g = newRigWith(t, 2, map[Lane]Limits{Wallets: short})
+	g = newRigWith(t, 2, map[Queue]Limits{Wallets: short})
 	g.fronts[0].Instead("eth_chainId", node.Hangs)
 	g.wantAnswer(Wallets)
 	g.wantHealth(Working, 1)
 
 	tooShort := Limits{Try: 400 * time.Millisecond, Total: 250 * time.Millisecond, Calls: 1, Waiting: 1}
-	g = newRigWith(t, 5, map[Lane]Limits{Wallets: tooShort})
+	g = newRigWith(t, 5, map[Queue]Limits{Wallets: tooShort})
 	for _, front := range g.fronts {
 		front.Instead("eth_chainId", node.Hangs)
 	}
@@ -190,8 +190,8 @@ func TestChainIsChecked(t *testing.T) {
 	front.Instead("eth_chainId", node.Results(`"0x1"`)) // another node takes its place
 	g.Advance(time.Second)
 	calls := g.calls(0)
-	for _, lane := range []Lane{Unverified, Partners, Wallets} {
-		if f := g.wantFailure(lane, WrongChain); !strings.Contains(f.Text, "it serves chain 1") {
+	for _, queue := range []Queue{Unverified, Partners, Wallets} {
+		if f := g.wantFailure(queue, WrongChain); !strings.Contains(f.Text, "it serves chain 1") {
 			t.Errorf("got %v", f)
 		}
 	}
@@ -201,7 +201,7 @@ func TestChainIsChecked(t *testing.T) {
 	g.Advance(30 * time.Second)
 	g.wantFailure(Unverified, WrongChain)
 	if got := g.log.Count(`"ERROR"`); got != 3 {
-		t.Errorf("%d errors in the log, want one for each lane:\n%s", got, g.log.String())
+		t.Errorf("%d errors in the log, want one for each queue:\n%s", got, g.log.String())
 	}
 	front.Instead("eth_chainId", nil) // somebody puts the right node there
 	g.Advance(30 * time.Second)
@@ -279,10 +279,10 @@ func TestFailureOfTheUser(t *testing.T) {
 }
 
 // Whoever is told that we are over the quota, partners rest only if it was them, and all
-// others rest. A call that was under way then does not end the rest.
-func TestOverQuotaOthersGiveWay(t *testing.T) {
+// others rest. A call that was in progress then does not end the rest.
+func TestOverQuotaOthersYield(t *testing.T) {
 	t.Parallel()
-	for told := range Lane(laneCount) {
+	for told := range Queue(queueCount) {
 		t.Run(told.String(), func(t *testing.T) {
 			t.Parallel()
 			g := newRig(t, 1)
@@ -296,16 +296,16 @@ func TestOverQuotaOthersGiveWay(t *testing.T) {
 			}
 			g.wantHealth(OverQuota, 1)
 			g.fronts[0].Instead("eth_call", nil)
-			for lane := range Lane(laneCount) {
-				if lane == Partners && told != Partners {
-					g.wantAnswer(lane)
+			for queue := range Queue(queueCount) {
+				if queue == Partners && told != Partners {
+					g.wantAnswer(queue)
 				} else {
-					g.wantRetry(lane, Resting, 5*time.Second)
+					g.wantRetry(queue, Resting, 5*time.Second)
 				}
 			}
 			g.Advance(5 * time.Second)
-			for lane := range Lane(laneCount) {
-				g.wantAnswer(lane)
+			for queue := range Queue(queueCount) {
+				g.wantAnswer(queue)
 			}
 			g.wantHealth(Working, 0)
 		})
@@ -318,13 +318,13 @@ func TestOverQuotaOthersGiveWay(t *testing.T) {
 func TestPartnersRecoverFirst(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 1)
-	limited := func(lane Lane, rest time.Duration) {
+	limited := func(queue Queue, rest time.Duration) {
 		t.Helper()
 		g.fronts[0].Instead("eth_call", node.Limited("1"))
-		g.wantRetry(lane, Limited, rest)
+		g.wantRetry(queue, Limited, rest)
 		g.fronts[0].Instead("eth_call", nil)
 		g.Advance(rest)
-		g.wantAnswer(lane, lane)
+		g.wantAnswer(queue, queue)
 	}
 	for _, seconds := range []time.Duration{1, 2, 4, 8, 16, 30, 30} {
 		limited(Unverified, seconds*time.Second)
@@ -332,7 +332,7 @@ func TestPartnersRecoverFirst(t *testing.T) {
 	for range 3 {
 		limited(Partners, time.Second)
 	}
-	g.Advance(calm)
+	g.Advance(coolDown)
 	g.wantAnswer(Unverified)
 	limited(Unverified, time.Second)
 }
@@ -352,18 +352,6 @@ func TestQuotaIsLoggedOnce(t *testing.T) {
 	g.fronts[0].Instead("eth_call", node.Limited("1"))
 	g.wantFailure(Wallets, Limited)
 	g.wantLog(slog.LevelWarn, slog.LevelWarn)
-}
-
-func TestRetryAfter(t *testing.T) {
-	now := time.Unix(1_800_000_000, 0)
-	for text, want := range map[string]time.Duration{
-		"": 0, "soon": 0, "0": time.Second, "7": 7 * time.Second, "99999999999999999999999": time.Minute,
-		"Fri, 15 Jan 2027 08:00:09 GMT": 9 * time.Second, "Fri, 15 Jan 2027 07:00:00 GMT": time.Second,
-	} {
-		if got := RetryAfter(text, now, time.Second, time.Minute); got != want {
-			t.Errorf("%q: got %v, want %v", text, got, want)
-		}
-	}
 }
 
 // A block is too old to be the latest one after twenty usual blocks, two minutes at

@@ -30,7 +30,7 @@ type Read struct {
 func isTracking(r Read) bool { return r.tracks }
 
 // Methods that not every node has. An endpoint that refuses one of them, in whatever way,
-// is no worse for it: that rests no lane.
+// is no worse for it: that rests no queue.
 const (
 	simulate = "eth_simulateV1"
 	estimate = "eth_estimateGas"
@@ -52,18 +52,19 @@ var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
 // The error is a *Failure of the endpoint: no read was answered, or we are over
 // its quota. A contract that reverts is an answer, and so is a read that is declined.
 func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
+	client := e.client
 	if slices.ContainsFunc(reads, isTracking) {
-		ctx = context.WithValue(ctx, longCallKey{}, true)
+		client = e.longClient
 	}
 	if len(reads) < 2 {
-		return e.oneByOne(ctx, reads)
+		return oneByOne(ctx, client, reads)
 	}
-	err := e.batch(ctx, reads)
+	err := batch(ctx, client, reads)
 	switch {
 	case err == nil:
 		return nil
 	case refusesBatches(err):
-		return e.oneByOne(ctx, reads)
+		return oneByOne(ctx, client, reads)
 	}
 	return classify(err, reads...)
 }
@@ -84,12 +85,12 @@ func refusesBatches(err error) bool {
 }
 
 // batch sends the reads as a JSON-RPC batch. Its error may be one of the library.
-func (e *Endpoint) batch(ctx context.Context, reads []Read) error {
+func batch(ctx context.Context, client *rpc.Client, reads []Read) error {
 	elements := make([]rpc.BatchElem, len(reads))
 	for i, r := range reads {
 		elements[i] = rpc.BatchElem{Method: r.Method, Args: r.Args, Result: r.Result}
 	}
-	if err := e.client.BatchCallContext(ctx, elements); err != nil {
+	if err := client.BatchCallContext(ctx, elements); err != nil {
 		return err
 	}
 	for i, element := range elements {
@@ -114,11 +115,11 @@ func failureIn(err error, r Read) *Failure {
 }
 
 // oneByOne sends each of the reads as a call of its own.
-func (e *Endpoint) oneByOne(ctx context.Context, reads []Read) error {
+func oneByOne(ctx context.Context, client *rpc.Client, reads []Read) error {
 	for i := range reads {
 		r := &reads[i]
 		var result json.RawMessage
-		err := e.client.CallContext(ctx, &result, r.Method, r.Args...)
+		err := client.CallContext(ctx, &result, r.Method, r.Args...)
 		isAnswer := errors.As(err, new(rpc.Error)) || errors.Is(err, rpc.ErrNoResult)
 		switch {
 		case err == nil:

@@ -19,9 +19,9 @@ import (
 )
 
 // read makes reads on chain 369 in one batch. It returns the reasons of those that failed.
-func (g *rig) read(lane Lane, reads ...Read) (reasons []Reason, err error) {
+func (g *rig) read(queue Queue, reads ...Read) (reasons []Reason, err error) {
 	g.t.Helper()
-	err = g.use(context.Background(), lane, func(ctx context.Context, e *Endpoint) error { return e.Batch(ctx, reads) })
+	err = g.use(context.Background(), queue, func(ctx context.Context, e *Endpoint) error { return e.Batch(ctx, reads) })
 	for _, r := range reads {
 		reason := Reason("")
 		if r.Err != nil {
@@ -214,7 +214,7 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer one question of a status look-up is not skipped for it:
+// An endpoint that does not answer one question of a status lookup is not skipped for it:
 // nobody can disable an endpoint with such a question. Only answers to these may be long.
 func TestDeclinedRestsNothing(t *testing.T) {
 	t.Parallel()

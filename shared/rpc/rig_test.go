@@ -42,8 +42,8 @@ var patient = Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 1
 // newRig has so many endpoints of chain 369.
 func newRig(t testing.TB, endpoints int) *rig { return newRigWith(t, endpoints, nil) }
 
-// newRigWith has limits of its own in some lanes.
-func newRigWith(t testing.TB, endpoints int, limits map[Lane]Limits) *rig {
+// newRigWith has limits of its own in some queues.
+func newRigWith(t testing.TB, endpoints int, limits map[Queue]Limits) *rig {
 	t.Helper()
 	var fronts []*node.Front
 	for range endpoints {
@@ -52,18 +52,18 @@ func newRigWith(t testing.TB, endpoints int, limits map[Lane]Limits) *rig {
 	return newRigOf(t, limits, fronts...)
 }
 
-func newRigOf(t testing.TB, limits map[Lane]Limits, fronts ...*node.Front) *rig {
+func newRigOf(t testing.TB, limits map[Queue]Limits, fronts ...*node.Front) *rig {
 	t.Helper()
 	g := &rig{t: t, Clock: clock.At(time.Unix(1_800_000_000, 0)), fronts: fronts}
 	cfg := make(Config)
 	for _, f := range fronts {
 		cfg[369] = append(cfg[369], SecretURL(f.SecretURL()))
 	}
-	all := make(map[Lane]Limits)
-	for lane := range Lane(laneCount) {
-		all[lane] = patient
-		if l, ok := limits[lane]; ok {
-			all[lane] = l
+	all := make(map[Queue]Limits)
+	for queue := range Queue(queueCount) {
+		all[queue] = patient
+		if l, ok := limits[queue]; ok {
+			all[queue] = l
 		}
 	}
 	log := slog.New(slog.NewJSONHandler(&g.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -91,11 +91,11 @@ func (g *rig) wantLog(levels ...slog.Level) {
 		var entry struct {
 			Level           slog.Level
 			Chain, Endpoint int
-			Lane            string
+			Queue           string
 		}
 		err := json.Unmarshal([]byte(line), &entry)
-		if err != nil || entry.Level != levels[i] || entry.Chain != 369 || entry.Endpoint != 1 || entry.Lane == "" {
-			g.t.Errorf("line %d: got %s, want %s about endpoint 1 of chain 369, and a lane", i+1, line, levels[i])
+		if err != nil || entry.Level != levels[i] || entry.Chain != 369 || entry.Endpoint != 1 || entry.Queue == "" {
+			g.t.Errorf("line %d: got %s, want %s about endpoint 1 of chain 369, and a queue", i+1, line, levels[i])
 		}
 	}
 }
@@ -116,9 +116,9 @@ func (g *rig) hush(where, text string) {
 var target = common.HexToAddress("0xC0ffee")
 
 // use asks chain 369.
-func (g *rig) use(ctx context.Context, lane Lane, use Use) error {
+func (g *rig) use(ctx context.Context, queue Queue, use func(context.Context, *Endpoint) error) error {
 	g.t.Helper()
-	err := g.Ask(ctx, 369, lane, use)
+	err := g.Ask(ctx, Question{Network: 369, Queue: queue}, use)
 	if err != nil {
 		g.hush("the error", err.Error())
 	}
@@ -126,36 +126,36 @@ func (g *rig) use(ctx context.Context, lane Lane, use Use) error {
 }
 
 // call calls a contract on chain 369.
-func (g *rig) call(ctx context.Context, lane Lane) (output hexutil.Bytes, err error) {
+func (g *rig) call(ctx context.Context, queue Queue) (output hexutil.Bytes, err error) {
 	g.t.Helper()
-	err = g.use(ctx, lane, func(ctx context.Context, e *Endpoint) error {
+	err = g.use(ctx, queue, func(ctx context.Context, e *Endpoint) error {
 		return e.ReadAll(ctx, ReadContract(target, []byte{1}, &output))
 	})
 	return output, err
 }
 
-// wantAnswer wants a call in each of these lanes to succeed.
-func (g *rig) wantAnswer(lanes ...Lane) {
+// wantAnswer wants a call in each of these queues to succeed.
+func (g *rig) wantAnswer(queues ...Queue) {
 	g.t.Helper()
-	for _, lane := range lanes {
-		if got, err := g.call(context.Background(), lane); err != nil || !bytes.Equal(got, []byte{0x2a}) {
-			g.t.Fatalf("%s: got %x, %v, want 2a", lane, got, err)
+	for _, queue := range queues {
+		if got, err := g.call(context.Background(), queue); err != nil || !bytes.Equal(got, []byte{0x2a}) {
+			g.t.Fatalf("%s: got %x, %v, want 2a", queue, got, err)
 		}
 	}
 }
 
-// wantFailure wants a call in the lane to fail for that reason.
-func (g *rig) wantFailure(lane Lane, reason Reason) *Failure {
+// wantFailure wants a call in the queue to fail for that reason.
+func (g *rig) wantFailure(queue Queue, reason Reason) *Failure {
 	g.t.Helper()
-	_, err := g.call(context.Background(), lane)
+	_, err := g.call(context.Background(), queue)
 	return g.wantReason(err, reason)
 }
 
 // wantRetry wants it to be worth a try after so long.
-func (g *rig) wantRetry(lane Lane, reason Reason, after time.Duration) {
+func (g *rig) wantRetry(queue Queue, reason Reason, after time.Duration) {
 	g.t.Helper()
-	if got := g.wantFailure(lane, reason).RetryAfter; got != after {
-		g.t.Errorf("%s: retry after %v, want %v", lane, got, after)
+	if got := g.wantFailure(queue, reason).RetryAfter; got != after {
+		g.t.Errorf("%s: retry after %v, want %v", queue, got, after)
 	}
 }
 
@@ -171,17 +171,17 @@ func (g *rig) wantReason(err error, reason Reason) *Failure {
 	return f
 }
 
-// ordinary are all lanes but that of checks.
-var ordinary = []Lane{Partners, Unverified, Wallets, TxLookups, Tracking}
+// ordinary are all queues but that of checks.
+var ordinary = []Queue{Partners, Unverified, Wallets, TxLookups, Tracking}
 
 // wantHealth wants chain 369 to be in that state with so many resting endpoints,
-// as these lanes see it, or all ordinary ones if none is given.
-func (g *rig) wantHealth(state State, resting int, lanes ...Lane) {
+// as these queues see it, or all ordinary ones if none is given.
+func (g *rig) wantHealth(state State, resting int, queues ...Queue) {
 	g.t.Helper()
-	if len(lanes) == 0 {
-		lanes = ordinary
+	if len(queues) == 0 {
+		queues = ordinary
 	}
-	if got := g.Health(369, lanes...); got.State != state || got.Resting != resting {
-		g.t.Errorf("health in %v is %+v, want %s with %d resting", lanes, got, state, resting)
+	if got := g.Health(369, queues...); got.State != state || got.Resting != resting {
+		g.t.Errorf("health in %v is %+v, want %s with %d resting", queues, got, state, resting)
 	}
 }

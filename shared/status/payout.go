@@ -26,21 +26,26 @@ func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error
 		return nil
 	}
 	network := o.payout.Network
-	said, v, err := l.ask(ctx, network, rpc.Tracking, l.neededForNo(src, o, network),
+	answers, v, err := l.ask(ctx, network, rpc.Tracking, l.neededForNo(src, o, network),
 		func(ctx context.Context, e *rpc.Endpoint, before []statement) (statement, error) {
 			return l.readPayout(ctx, e, src, o, before)
 		})
-	switch {
-	case v.paid != nil:
-		final := l.judgePayout(src, o, v)
-		if o.onward != nil {
-			return l.settleOnward(ctx, src, o, v.paid, final)
+	if v.paid != nil {
+		final, doubt := l.judgePayout(src, o, v)
+		o.swap.Reason = doubt
+		if o.forward != nil {
+			return l.settleForwarded(ctx, src, o, v.paid, final)
 		}
 		l.pay(o, network, v.paid, final)
 		return nil
-	case len(said) == 0:
-		return unavailable(l.key.Network, network, err)
-	case v.upToDate == 0 && o.swap.Reason == "":
+	}
+	if len(answers) == 0 {
+		return unavailable(l.key.network, network, err)
+	}
+	for _, answer := range answers {
+		o.swap.Reason = cmp.Or(answer.doubt, o.swap.Reason)
+	}
+	if v.upToDate == 0 && o.swap.Reason == "" {
 		o.swap.Reason = fmt.Sprintf(noneUpToDate, network)
 	}
 	return nil
@@ -56,7 +61,7 @@ func (l *lookup) name(ctx context.Context, src *source, o *order) (ok bool) {
 	o.payout, ok = l.deployment.Payout(chain.ID(s.DstChainID), s.DstToken)
 	if o.payout.Onward {
 		to, _ := chain.FindNetwork(chain.ID(s.DstChainID))
-		o.onward = to.CCTP
+		o.forward = to.CCTP
 		ok = to.CCTP != nil
 	}
 	if !ok {
@@ -64,10 +69,10 @@ func (l *lookup) name(ctx context.Context, src *source, o *order) (ok bool) {
 		return false
 	}
 	if o.burnt == nil {
-		o.id = calldata.SwapID(uint64(l.key.Network), o.pool, o.nonce)
+		o.id = calldata.SwapID(uint64(l.key.network), o.pool, o.nonce)
 		return true
 	}
-	message := l.attested(ctx, l.key.Name, src, o, o.burnt)
+	message := l.attested(ctx, l.key.tx, src, o, o.burnt)
 	if message == nil {
 		return false
 	}
@@ -81,7 +86,7 @@ func (l *lookup) name(ctx context.Context, src *source, o *order) (ok bool) {
 func (l *lookup) neededForNo(src *source, o *order, network chain.ID) int {
 	const usual = 5 * time.Minute // where the deployment does not say
 	seconds := cmp.Or(time.Duration(o.swap.Seconds)*time.Second, usual)
-	if l.Now().Sub(src.Time) < seconds {
+	if l.now().Sub(src.Time) < seconds {
 		return 1
 	}
 	return l.needed(network)
@@ -90,9 +95,9 @@ func (l *lookup) neededForNo(src *source, o *order, network chain.ID) int {
 // clockError is how far the clocks of two chains may be apart.
 const clockError = time.Minute
 
-// judgePayout tells whether a payout is final. What is in the way is the swap's reason.
-func (l *lookup) judgePayout(src *source, o *order, v verdict) (final bool) {
-	final, doubt := l.isFinal(o.payout.Network, v)
+// judgePayout tells whether a payout is final, or what is in the way.
+func (l *lookup) judgePayout(src *source, o *order, v verdict) (final bool, doubt string) {
+	final, doubt = l.isFinal(o.payout.Network, v)
 	switch {
 	case l.short(o, v.paid.settled) != nil:
 		doubt = isShort
@@ -101,8 +106,7 @@ func (l *lookup) judgePayout(src *source, o *order, v verdict) (final bool) {
 	case !l.serves(o.id, o, final):
 		doubt = servedAnother
 	}
-	o.swap.Reason = doubt
-	return final && doubt == ""
+	return final && doubt == "", doubt
 }
 
 // serves is false if a settlement or a mint was already reported for another swap, as far
@@ -156,6 +160,13 @@ type payout struct {
 	money   *money
 }
 
+// digest is what endpoints must agree on.
+func (p *payout) digest() common.Hash {
+	event := digestLog(p.log)
+	arrived := p.money.arrived.Bytes32()
+	return calldata.Hash(event[:], arrived[:])
+}
+
 // evidence is what an endpoint shows of the block in which a pool says it has settled.
 type evidence struct {
 	logs    []rpc.Log
@@ -169,12 +180,12 @@ func (e *evidence) reads(o *order, block uint64) []rpc.Read {
 }
 
 // readPayout asks one endpoint: in one request if it says what another has said, in three
-// if it is the first to tell of a payout. What is missing is the swap's reason.
+// if it is the first to tell of a payout.
 func (l *lookup) readPayout(
 	ctx context.Context, e *rpc.Endpoint, src *source, o *order, before []statement,
 ) (s statement, err error) {
 	var shown evidence
-	var known *payout // by what others have said
+	var known *payout // by the answers of others
 	for _, b := range before {
 		known = cmp.Or(known, b.paid)
 	}
@@ -208,10 +219,9 @@ func (l *lookup) readPayout(
 	if reads[0].Err == nil && shown.logs == nil {
 		return s, garbled("it gives no list of events")
 	}
-	s.unsure = true
 	log := findLog(o, block, shown.logs)
 	if log == nil {
-		o.swap.Reason = l.lacksEvent(src, o.payout.Network, pool, block, uint64(s.head.Number), shown.block)
+		s.doubt = l.lacksEvent(src, o.payout.Network, pool, block, uint64(s.head.Number), shown.block)
 		return s, nil
 	}
 	if shown.receipt == nil || shown.receipt.TxHash != log.TxHash {
@@ -219,7 +229,13 @@ func (l *lookup) readPayout(
 			return s, err
 		}
 	}
-	return s, l.prove(o, &s, log, &shown)
+	s.paid, s.doubt, err = l.prove(o, log, &shown)
+	if s.paid != nil {
+		s.digest = s.paid.digest()
+		s.block = block
+		s.swap = true
+	}
+	return s, err
 }
 
 // readPools reads which pool says that it has settled, and in which block; 0 if none has.
@@ -262,7 +278,7 @@ func (l *lookup) lacksEvent(
 	src *source, network chain.ID, pool common.Address, number, head uint64, block *rpc.Block,
 ) string {
 	if number > head && number-head > headsApart || block != nil && block.At().Before(src.Time.Add(-clockError)) {
-		l.noteOdd(network, pool, true)
+		l.noteAnomaly(network, pool, true)
 		return fmt.Sprintf(notThere, network, number)
 	}
 	if number+headsApart > head { // another node of the endpoint may have it
@@ -271,42 +287,32 @@ func (l *lookup) lacksEvent(
 	return fmt.Sprintf(notThere, network, number)
 }
 
-// prove reads the event of a settlement, and the money that the receipt shows. It fails if
-// the endpoint contradicts itself.
-func (l *lookup) prove(o *order, s *statement, log *rpc.Log, shown *evidence) error {
+// prove reads the event of a settlement, and the money that the receipt shows, or says what
+// is missing. It fails if the endpoint contradicts itself.
+func (l *lookup) prove(o *order, log *rpc.Log, shown *evidence) (paid *payout, doubt string, err error) {
 	network := o.payout.Network
 	receipt := shown.receipt
 	if shown.block == nil || shown.block.Hash != log.BlockHash || receipt == nil || receipt.BlockHash != log.BlockHash {
-		o.swap.Reason = fmt.Sprintf(notEverywhere, network, uint64(log.BlockNumber))
-		return nil
+		return nil, fmt.Sprintf(notEverywhere, network, uint64(log.BlockNumber)), nil
 	}
 	if err := checkReceipt(receipt, log.TxHash); err != nil {
-		return err
+		return nil, "", err
 	}
 	settled, err := calldata.DecodeSettled(log.Topics, log.Data)
 	if err != nil || !l.fits(o, settled) {
-		o.swap.Reason = anotherPayout
-		return nil
+		return nil, anotherPayout, nil
 	}
-	l.noteOdd(network, log.Address, false)
+	l.noteAnomaly(network, log.Address, false)
 	m := l.findMoney(network, receipt.Logs, log)
-	if m == nil || !m.goesTo(o.onward) {
-		o.swap.Reason = noMoney
-		return nil
+	if m == nil || !m.goesTo(o.forward) {
+		return nil, noMoney, nil
 	}
-	digest := digestLog(log)
-	arrived := m.arrived.Bytes32()
-	s.paid = &payout{log: log, block: shown.block, settled: settled, money: m}
-	s.digest = calldata.Hash(digest[:], arrived[:])
-	s.block = uint64(log.BlockNumber)
-	s.swap = true
-	s.unsure = false
-	return nil
+	return &payout{log: log, block: shown.block, settled: settled, money: m}, "", nil
 }
 
 // fits compares the event of a settlement with the swap.
 func (l *lookup) fits(o *order, settled *calldata.Settled) bool {
-	from := uint64(l.key.Network)
+	from := uint64(l.key.network)
 	if o.burnt != nil {
 		from = uint64(o.swap.Burn.Domain)
 	}
@@ -341,11 +347,11 @@ func (m *money) pays(s *calldata.Settled, pool common.Address) bool {
 
 // goesTo tells whether the issuer carries the money to its contracts on another chain; nil
 // stands for none.
-func (m *money) goesTo(onward *chain.CCTP) bool {
-	if m.burn == nil || onward == nil {
-		return m.burn == nil && onward == nil
+func (m *money) goesTo(forward *chain.CCTP) bool {
+	if m.burn == nil || forward == nil {
+		return m.burn == nil && forward == nil
 	}
-	return m.burn.DestinationDomain == onward.Domain
+	return m.burn.DestinationDomain == forward.Domain
 }
 
 // findMoney finds what the settlement of an event was paid with; nil if that is not there.

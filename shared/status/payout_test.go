@@ -148,7 +148,7 @@ func TestNotFinal(t *testing.T) {
 		}
 	})
 	t.Run("served another transaction", func(t *testing.T) {
-		s := paidSwap(t, onward, 1)
+		s := paidSwap(t, forwarded, 1)
 		second, secondPaid := common.Hash{9}, common.Hash{8}
 		id := s.id(1)
 		burn := s.burn()
@@ -241,10 +241,10 @@ func TestEqualBurns(t *testing.T) {
 	}
 }
 
-// TestOnward follows a swap to a chain without a pool. It is final only with both of its
+// TestForwardedSwap follows a swap to a chain without a pool. It is final only with both of its
 // legs, and its transaction is the delivery of the attested message.
-func TestOnward(t *testing.T) {
-	s := newScript(t, onward)
+func TestForwardedSwap(t *testing.T) {
+	s := newScript(t, forwarded)
 	s.swap(10 * time.Minute)
 	s.start()
 	if got := s.want(Settling, false); got.Swaps[0].Burn != nil {
@@ -269,14 +269,14 @@ func TestOnward(t *testing.T) {
 		t.Errorf("got the settlement %+v", paid)
 	}
 
-	s = paidSwap(t, onward, 1)
+	s = paidSwap(t, forwarded, 1)
 	s.start(`"8453": 12`, `"8453": 400`) // more than eight minutes
 	s.want(Settled, false)
 	for name, place := range map[string]int{
 		"source domain": 31, "sender": 63, "token": 132 + 31, "recipient": 132 + 63, "amount": 132 + 95,
 		"hook": 132 + 7*32 + 31,
 	} {
-		s := paidSwap(t, onward, 1)
+		s := paidSwap(t, forwarded, 1)
 		log := s.nodes[optimism][0].receipts[s.minted]["logs"].([]object)[0]
 		log["data"].(hexutil.Bytes)[place]++
 		s.start()
@@ -287,11 +287,11 @@ func TestOnward(t *testing.T) {
 	}
 }
 
-// TestFeeOnward: the issuer's fee is at most what the burn allows, and leaves something.
-func TestFeeOnward(t *testing.T) {
+// TestForwardedFee: the issuer's fee is at most what the burn allows, and leaves something.
+func TestForwardedFee(t *testing.T) {
 	for _, tt := range []struct {
 		maxFee, fee byte // of 99
-		odd         bool
+		invalid     bool
 	}{
 		{maxFee, maxFee, false},
 		{maxFee, maxFee + 1, true},
@@ -299,7 +299,7 @@ func TestFeeOnward(t *testing.T) {
 		{100, 99, true},
 		{100, 100, true},
 	} {
-		r := onward
+		r := forwarded
 		r.maxFee = tt.maxFee
 		s := paidSwap(t, r, 1)
 		s.start()
@@ -307,8 +307,8 @@ func TestFeeOnward(t *testing.T) {
 		message.Message[148+4+6*32-1] = tt.fee
 		s.issuer.answers[s.paid] = []cctp.Message{message}
 		s.nodes[optimism][0].receipts = nil // it does not show the delivery, with its own fee
-		if tt.odd {
-			s.wantReason(Settling, false, oddFee)
+		if tt.invalid {
+			s.wantReason(Settling, false, implausibleFee)
 			continue
 		}
 		paid := s.want(Settled, true).Swaps[0].Settlement
@@ -322,7 +322,7 @@ func TestFeeOnward(t *testing.T) {
 // do not have the state of the block with the confirmations, both or the second one.
 func TestMintWithoutOldState(t *testing.T) {
 	for oldStates := range 2 {
-		s := paidSwap(t, onward, 2)
+		s := paidSwap(t, forwarded, 2)
 		for _, n := range s.nodes[optimism][oldStates:] {
 			n.hooks["eth_call"] = func(c node.Call, result any) any {
 				if c.Text(1) != "latest" {
@@ -333,7 +333,7 @@ func TestMintWithoutOldState(t *testing.T) {
 		}
 		s.start()
 		now := time.Now()
-		s.Now = func() time.Time { return now }
+		s.now = func() time.Time { return now }
 		got := s.want(Settled, false)
 		if p := got.Swaps[0].Settlement; p.Arrived.Uint64() != 97 || p.TxHash != s.minted || got.Next > longestNext {
 			t.Errorf("got %+v, again in %v", p, got.Next)
@@ -363,7 +363,7 @@ func TestProviders(t *testing.T) {
 			return result
 		}
 		t.Run(fmt.Sprint(limit, refusal), func(t *testing.T) {
-			for _, r := range []route{toHub, onward} {
+			for _, r := range []route{toHub, forwarded} {
 				s := paidSwap(t, r, 1)
 				for _, nodes := range s.nodes {
 					nodes[0].hooks["eth_getLogs"] = refuse
@@ -371,10 +371,10 @@ func TestProviders(t *testing.T) {
 				s.start()
 				got := s.want(Settled, true).Swaps[0].Settlement
 				want := s.paid
-				if s.isOnward() {
+				if s.isForwarded() {
 					want = s.minted
 				}
-				if s.isOnward() && limit < newestBlocks {
+				if s.isForwarded() && limit < newestBlocks {
 					want = common.Hash{}
 				}
 				if got.TxHash != want {
@@ -403,7 +403,7 @@ func TestYearAgo(t *testing.T) {
 			s.multiply(2)
 			s.start()
 			p := s.want(Settled, true).Swaps[0].Settlement
-			isMint := s.isOnward()
+			isMint := s.isForwarded()
 			if (p.TxHash == common.Hash{}) != isMint || p.Time.IsZero() != isMint || isMint && p.Arrived.Uint64() != 97 {
 				t.Errorf("got %+v", p)
 			}

@@ -351,16 +351,16 @@ type route struct {
 }
 
 var (
-	toHub    = route{src: robinhood, dst: hub, payer: hub, in: chain.ETH, out: chain.WETH, to: recipient[:]}
-	fromHub  = route{src: hub, dst: robinhood, payer: robinhood, in: chain.WETH, out: chain.ETH, to: recipient[:]}
-	fromBurn = route{src: optimism, dst: hub, payer: hub, in: chain.USDC, out: chain.USDC, to: recipient[:]}
-	onward   = route{src: hub, dst: optimism, payer: base, in: chain.USDC, out: chain.USDC, to: recipient[:]}
-	toNote   = route{
+	toHub     = route{src: robinhood, dst: hub, payer: hub, in: chain.ETH, out: chain.WETH, to: recipient[:]}
+	fromHub   = route{src: hub, dst: robinhood, payer: robinhood, in: chain.WETH, out: chain.ETH, to: recipient[:]}
+	fromBurn  = route{src: optimism, dst: hub, payer: hub, in: chain.USDC, out: chain.USDC, to: recipient[:]}
+	forwarded = route{src: hub, dst: optimism, payer: base, in: chain.USDC, out: chain.USDC, to: recipient[:]}
+	toNote    = route{
 		src: hub, dst: chain.PrivacyEthereum, payer: mainnet, in: chain.USDC, out: chain.USDC,
 		to: append(common.Hash{31: 7}.Bytes(), make([]byte, 128)...), kind: calldata.RecipientPrivate,
 	}
 	routes = map[string]route{
-		"to the hub": toHub, "from the hub": fromHub, "burn": fromBurn, "onward": onward, "note": toNote,
+		"to the hub": toHub, "from the hub": fromHub, "burn": fromBurn, "forwarded": forwarded, "note": toNote,
 	}
 )
 
@@ -408,7 +408,7 @@ func paidSwap(t testing.TB, r route, endpoints int) *script {
 func (s *script) source() *scripted      { return s.nodes[s.src][0] }
 func (s *script) destination() *scripted { return s.nodes[s.payer][0] }
 func (s *script) isBurn() bool           { return s.src == optimism }
-func (s *script) isOnward() bool         { return s.dst == optimism }
+func (s *script) isForwarded() bool      { return s.dst == optimism }
 
 // multiply has each chain have so many endpoints that say the same.
 func (s *script) multiply(endpoints int) {
@@ -432,14 +432,14 @@ func (s *script) start(edit ...string) {
 			cfg[id] = append(cfg[id], rpc.SecretURL(n.URL))
 		}
 	}
-	limits := map[rpc.Lane]rpc.Limits{rpc.TxLookups: patient, rpc.Tracking: patient}
+	limits := map[rpc.Queue]rpc.Limits{rpc.TxLookups: patient, rpc.Tracking: patient}
 	client, err := rpc.New(cfg, rpc.Options{Limits: limits})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(client.Close)
 	s.issuer = &issuer{answers: make(map[common.Hash][]cctp.Message)}
-	if s.isBurn() || s.isOnward() {
+	if s.isBurn() || s.isForwarded() {
 		s.issuer.answers[s.burnTx()] = []cctp.Message{s.burn().attested(issuerNonce)}
 	}
 	for _, id := range []chain.ID{robinhood, hub, base, optimism} {
@@ -447,7 +447,7 @@ func (s *script) start(edit ...string) {
 	}
 	s.Tracker = New(editReference(s.t, edit), client, s.issuer, Options{})
 	s.patience = time.Minute
-	s.answers = cache.New[entry](cacheSize, s.later, "looking a swap up", nil)
+	s.cache = cache.New[key, entry](cacheSize, s.later, "looking a swap up", nil)
 }
 
 func editReference(t testing.TB, edit []string) *chain.Deployment {
@@ -480,7 +480,7 @@ func (s *script) id(nonce byte) common.Hash {
 
 // burn is the one of the swap, or of its payout.
 func (s *script) burn() burn {
-	if s.isOnward() {
+	if s.isForwarded() {
 		id := s.id(0)
 		return burn{
 			from: s.payer, to: s.dst, depositor: s.payPool(), recipient: s.to, amount: 99,
@@ -495,7 +495,7 @@ func (s *script) burn() burn {
 }
 
 func (s *script) burnTx() common.Hash {
-	if s.isOnward() {
+	if s.isForwarded() {
 		return s.paid
 	}
 	return s.tx
@@ -546,7 +546,7 @@ func (s *script) settlement(nonce byte) contracts.Settlement {
 }
 
 func (s *script) payToken() chain.ID {
-	if s.isOnward() {
+	if s.isForwarded() {
 		return s.payer
 	}
 	return s.dst
@@ -564,7 +564,7 @@ func (s *script) money(p contracts.Settlement) object {
 	switch {
 	case s.kind == calldata.RecipientPrivate:
 		return s.shield(p.Amount.Int64()-2, 2)
-	case s.isOnward():
+	case s.isForwarded():
 		return s.burn().event()
 	}
 	return transfer(p.Token, common.BytesToAddress(s.to), p.Amount.Int64())
@@ -594,9 +594,9 @@ func (s *script) pay(ago time.Duration, logs ...object) {
 	d.words[hexutil.Encode(calldata.SettledIn(s.id(0)))] = d.block(ago)
 }
 
-// mint delivers an onward burn that long ago.
+// mint delivers an forwarded burn that long ago.
 func (s *script) mint(ago time.Duration) {
-	if !s.isOnward() {
+	if !s.isForwarded() {
 		return
 	}
 	n := s.nodes[s.dst][0]
@@ -633,7 +633,7 @@ func (s *script) pass(d time.Duration) {
 func (s *script) look() *Status {
 	s.t.Helper()
 	s.pass(10 * time.Minute)
-	got, err := s.Status(context.Background(), s.src, s.tx)
+	got, err := s.Status(context.Background(), Request{Chain: s.src, Tx: s.tx})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -670,7 +670,7 @@ func (s *script) wantReason(state State, final bool, says string) *Status {
 func (s *script) wantFault(code fault.Code, says string) *fault.Error {
 	s.t.Helper()
 	s.pass(10 * time.Minute)
-	got, err := s.Status(context.Background(), s.src, s.tx)
+	got, err := s.Status(context.Background(), Request{Chain: s.src, Tx: s.tx})
 	var f *fault.Error
 	if !errors.As(err, &f) || f.Code != code || !strings.Contains(f.Message, says) {
 		s.t.Fatalf("got %+v, %v, want %s saying %q", got, err, code, says)

@@ -39,7 +39,7 @@ func TestSwap(t *testing.T) {
 		t.Errorf("got %+v of an unknown transaction", unknown)
 	}
 	if got := s.chains.Health(robinhood, rpc.Tracking); got.State != rpc.Unused {
-		t.Errorf("an unknown transaction was looked up in the lane of known ones: %+v", got)
+		t.Errorf("an unknown transaction was looked up in the queue of known ones: %+v", got)
 	}
 
 	s.submit()
@@ -54,7 +54,7 @@ func TestSwap(t *testing.T) {
 		t.Errorf("got %+v of a transaction in the newest block", got)
 	}
 	if got := s.chains.Health(robinhood, rpc.Tracking); got.State != rpc.Working {
-		t.Errorf("a known transaction was looked up in another lane: %+v", got)
+		t.Errorf("a known transaction was looked up in another queue: %+v", got)
 	}
 	s.source().head += 11
 	settling := s.want(Settling, false)
@@ -162,24 +162,24 @@ func TestSourceEvents(t *testing.T) {
 			e := s.swapped(0)
 			e["topics"].([]common.Hash)[1] = common.Hash{31: 9}
 			return e
-		}, Settling, oddBurn},
+		}, Settling, invalidBurn},
 		"no event to read": {toHub, func(s *script) object {
 			return edited(s.swapped(0), "data", hexutil.Bytes{1})
-		}, Settling, oddEvent},
-		"no hook to read": {fromBurn, func(s *script) object { return burnWith(s, []byte{1}) }, Settling, oddBurn},
+		}, Settling, invalidEvent},
+		"no hook to read": {fromBurn, func(s *script) object { return burnWith(s, []byte{1}) }, Settling, invalidBurn},
 		"long recipient": {fromBurn, func(s *script) object {
 			return burnWith(s, s.hook(make([]byte, 40_000), 0))
-		}, Settling, oddBurn},
-		"no recipient": {fromBurn, func(s *script) object { return burnWith(s, s.hook(nil, 0)) }, Settling, oddBurn},
+		}, Settling, invalidBurn},
+		"no recipient": {fromBurn, func(s *script) object { return burnWith(s, s.hook(nil, 0)) }, Settling, invalidBurn},
 		"unknown type": {fromBurn, func(s *script) object {
 			return burnWith(s, s.hook(recipient[:], 1))
-		}, Settling, oddBurn},
+		}, Settling, invalidBurn},
 		"address as a note": {fromBurn, func(s *script) object {
 			return burnWith(s, s.hook(recipient[:], 2))
-		}, Settling, oddBurn},
+		}, Settling, invalidBurn},
 		"long recipient of a pool": {toHub, func(s *script) object {
 			return s.swappedTo(dst, make([]byte, 40_000), 0, 0)
-		}, Settling, oddEvent},
+		}, Settling, invalidEvent},
 		"to no chain": {toHub, func(s *script) object {
 			return s.swappedTo(new(big.Int).Lsh(big.NewInt(1), 70), s.to, 0, 0)
 		}, Settling, noPayer},
@@ -329,7 +329,7 @@ func TestLongReceipt(t *testing.T) {
 	s.want(Settling, false)
 	s = padded(500)
 	for range 2 {
-		if _, err := s.Status(t.Context(), s.src, s.tx); fault.From(err).Code != fault.StatusUnavailable {
+		if _, err := s.Status(t.Context(), Request{Chain: s.src, Tx: s.tx}); fault.From(err).Code != fault.StatusUnavailable {
 			t.Errorf("got %v", err)
 		}
 	}

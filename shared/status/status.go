@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -127,25 +128,32 @@ type Tracker struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	issuer     Issuer
-	Options
-	patience time.Duration // for one look-up
-	answers  *cache.Cache[entry]
-	served   *lru.Cache[common.Hash, servedSwap] // settlements and mints that are final for a swap
+	now        func() time.Time
+	answered   func(State)
+	patience   time.Duration // for one lookup
+	cache      *cache.Cache[key, entry]
+	served     *lru.Cache[common.Hash, servedSwap] // settlements and mints that are final for a swap
 
-	mu  sync.Mutex
-	odd map[string]bool // problems of pools that have named a block in which they cannot have paid
+	mu        sync.Mutex
+	anomalies map[string]bool // problems of pools that have named a block in which they cannot have paid
+}
+
+// key is a transaction on a network.
+type key struct {
+	network chain.ID
+	tx      common.Hash
 }
 
 // servedSwap is a swap of a transaction, by the place of its event.
 type servedSwap struct {
-	tx    cache.Key
+	tx    key
 	place int
 }
 
-// entry is what is remembered of a transaction. It belongs to one look-up at a time.
+// entry is what is remembered of a transaction. It belongs to one lookup at a time.
 type entry struct {
 	status  *Status      // the last one; nil until there is one
-	trouble *fault.Error // why the last look-up came to none
+	trouble *fault.Error // why the last lookup came to none
 	since   time.Time    // when the status became what it is
 	source  *source      // nil until it has its confirmations
 }
@@ -160,10 +168,15 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 	}
 	served, _ := lru.New[common.Hash, servedSwap](cacheSize) // fails for a size below 1
 	return &Tracker{
-		deployment: deployment, chains: chains, issuer: issuer, Options: opts, patience: lookupTime,
-		answers: cache.New[entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
-		served:  served,
-		odd:     make(map[string]bool),
+		deployment: deployment,
+		chains:     chains,
+		issuer:     issuer,
+		now:        opts.Now,
+		answered:   opts.Answered,
+		patience:   lookupTime,
+		cache:      cache.New[key, entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
+		served:     served,
+		anomalies:  make(map[string]bool),
 	}
 }
 
@@ -174,14 +187,14 @@ func (t *Tracker) Ready() bool {
 
 // Missing are the chains that swaps are followed on, and that have no endpoint. There
 // are none if the deployment does not say that swaps can be followed.
-func (t *Tracker) Missing() []chain.ID { return t.having(0) }
+func (t *Tracker) Missing() []chain.ID { return t.trackedChains(0) }
 
 // Alone are the chains that swaps are followed on with one endpoint, whose answers nothing
 // can confirm.
-func (t *Tracker) Alone() []chain.ID { return t.having(1) }
+func (t *Tracker) Alone() []chain.ID { return t.trackedChains(1) }
 
-// having are the chains that swaps are followed on with this number of endpoints.
-func (t *Tracker) having(endpoints int) (ids []chain.ID) {
+// trackedChains are those that swaps are followed on with this number of endpoints.
+func (t *Tracker) trackedChains(endpoints int) (ids []chain.ID) {
 	for _, n := range t.deployment.Networks() {
 		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == endpoints {
 			ids = append(ids, n.ID)
@@ -194,94 +207,90 @@ func (t *Tracker) having(endpoints int) (ids []chain.ID) {
 func (t *Tracker) Problems() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return slices.Sorted(maps.Keys(t.odd))
+	return slices.Sorted(maps.Keys(t.anomalies))
 }
 
-// noteOdd remembers whether a pool has named a block in which it cannot have paid.
-func (t *Tracker) noteOdd(network chain.ID, pool common.Address, odd bool) {
+// noteAnomaly remembers whether a pool has named a block in which it cannot have paid.
+func (t *Tracker) noteAnomaly(network chain.ID, pool common.Address, found bool) {
 	problem := fmt.Sprintf("The pool %s on chain %s names a block in which it settled no swap: "+
 		"its settled(id) must return that block's number", pool, network)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if odd {
-		t.odd[problem] = true
+	if found {
+		t.anomalies[problem] = true
 	} else {
-		delete(t.odd, problem)
+		delete(t.anomalies, problem)
 	}
 }
 
-// Status reports what became of a transaction that was sent on src. Concurrent lookups of
-// one transaction share their calls. The error is a fault: StatusUnavailable,
-// ChainUnavailable, or that of the caller's limit.
-func (t *Tracker) Status(ctx context.Context, src chain.ID, hash common.Hash) (*Status, error) {
+// Request asks what became of a transaction.
+type Request struct {
+	Chain  chain.ID // that it was sent on
+	Tx     common.Hash
+	Caller netip.Prefix        // the network of the caller, which nodes are asked for; zero for unknown
+	Admit  func() *fault.Error // says why the nodes must not be asked now, before they are; nil for no limit
+}
+
+// Status reports what became of a transaction. Concurrent lookups of one transaction share
+// their calls. The error is a fault: StatusUnavailable, ChainUnavailable, or that of Admit.
+func (t *Tracker) Status(ctx context.Context, req Request) (*Status, error) {
+	k := key{req.Chain.Network(), req.Tx}
 	if !t.deployment.Tracked() {
 		return nil, fault.New(fault.StatusUnavailable, "Swaps of this deployment cannot be tracked: "+
 			"it does not declare how its pools settle. "+
-			"Check the transaction on chain %s, or contact the operator", src.Network())
+			"Check the transaction on chain %s, or contact the operator", k.network)
 	}
-	k := cache.Key{Network: src.Network(), Name: hash}
-	e, ok := t.answers.Get(k)
+	e, ok := t.cache.Get(k)
 	if !ok {
-		if refused := spend(ctx); refused != nil {
-			return t.repeat(k, refused)
+		if req.Admit != nil {
+			if refused := req.Admit(); refused != nil {
+				return t.repeat(k, refused)
+			}
 		}
 		var err error
-		e, err = t.answers.Ask(ctx, k, func() (cache.Entry[entry], error) { return t.fetch(rpc.OnBehalf(ctx), k), nil })
+		e, err = t.cache.Ask(ctx, k, func() (cache.Entry[entry], error) { return t.fetch(req.Caller, k), nil })
 		if err != nil {
 			late := &rpc.Failure{Reason: rpc.Timeout, Text: err.Error(), RetryAfter: time.Second}
-			e.Value.trouble = unavailable(k.Network, k.Network, late)
+			e.Value.trouble = unavailable(k.network, k.network, late)
 		}
 	}
 	if e.Value.trouble != nil {
-		t.Answered("")
+		t.answered("")
 		trouble := *e.Value.trouble // callers add to it
 		return nil, &trouble
 	}
 	s := *e.Value.status
-	t.Answered(s.State)
-	if s.Next > 0 { // the next look-up is due when this one expires
-		s.Next = min(s.Next, max(e.Until.Sub(t.Now()), shortestNext))
+	t.answered(s.State)
+	if s.Next > 0 { // the next lookup is due when this one expires
+		s.Next = min(s.Next, max(e.Until.Sub(t.now()), shortestNext))
 	}
 	return &s, nil
 }
 
 // repeat returns the last answer to a caller that is over its limit, with the time to
 // retry. Without a last answer, the caller is refused.
-func (t *Tracker) repeat(k cache.Key, refused *fault.Error) (*Status, error) {
-	last := t.answers.Last(k).Value.status
+func (t *Tracker) repeat(k key, refused *fault.Error) (*Status, error) {
+	last := t.cache.Last(k).Value.status
 	if last == nil {
 		return nil, refused
 	}
 	s := *last
 	s.Next = max(s.Next, refused.RetryAfter)
 	s.Repeated = true
-	t.Answered(s.State)
+	t.answered(s.State)
 	return &s, nil
 }
 
-type limitKey struct{}
-
-// WithLimit limits how often the nodes are asked with ctx. Before it asks them, Status
-// calls spend, which returns why it must not.
-func WithLimit(ctx context.Context, spend func() *fault.Error) context.Context {
-	return context.WithValue(ctx, limitKey{}, spend)
-}
-
-func spend(ctx context.Context) *fault.Error {
-	if limit, ok := ctx.Value(limitKey{}).(func() *fault.Error); ok {
-		return limit()
-	}
-	return nil
-}
-
-// fetch looks a transaction up. It runs once for all look-ups of the same key at the
+// fetch looks a transaction up. It runs once for all lookups of the same key at the
 // same time, and does not end with a caller.
-func (t *Tracker) fetch(ctx context.Context, k cache.Key) cache.Entry[entry] {
-	ctx, cancel := context.WithTimeout(ctx, t.patience)
+func (t *Tracker) fetch(caller netip.Prefix, k key) cache.Entry[entry] {
+	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
 	defer cancel()
-	now := t.Now()
-	last := t.answers.Last(k)
-	l := &lookup{Tracker: t, entry: last.Value, key: k, seen: last.Known, issued: make(map[common.Hash]issued)}
+	now := t.now()
+	last := t.cache.Last(k)
+	l := &lookup{
+		Tracker: t, entry: last.Value, key: k, caller: caller, seen: last.Known, issued: make(map[common.Hash]issued),
+	}
 	s, trouble := l.run(ctx)
 	l.trouble = trouble
 	until := now
@@ -348,7 +357,7 @@ func (l *lookup) expect(d time.Duration) {
 // next is when to ask again: when news is due, and otherwise less often the longer the
 // status stays the same.
 func (l *lookup) next(state State) time.Duration {
-	unchanged := l.Now().Sub(l.since)
+	unchanged := l.now().Sub(l.since)
 	switch {
 	case l.blocked > 0:
 		return max(l.blocked, shortestNext)

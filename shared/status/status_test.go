@@ -2,8 +2,10 @@ package status
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/shared/cache"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -115,12 +118,12 @@ func TestRequests(t *testing.T) {
 		endpoints             int
 		first, settling, late int
 	}{
-		"one endpoint":          {toHub, 1, 5, 1, 1},
-		"two endpoints":         {toHub, 2, 7, 1, 2},
-		"note, one endpoint":    {toNote, 1, 5, 1, 1},
-		"note, two endpoints":   {toNote, 2, 7, 1, 2},
-		"onward, one endpoint":  {onward, 1, 7, 1, 1},
-		"onward, two endpoints": {onward, 2, 10, 1, 2},
+		"one endpoint":             {toHub, 1, 5, 1, 1},
+		"two endpoints":            {toHub, 2, 7, 1, 2},
+		"note, one endpoint":       {toNote, 1, 5, 1, 1},
+		"note, two endpoints":      {toNote, 2, 7, 1, 2},
+		"forwarded, one endpoint":  {forwarded, 1, 7, 1, 1},
+		"forwarded, two endpoints": {forwarded, 2, 10, 1, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := paidSwap(t, test.route, test.endpoints)
@@ -206,10 +209,10 @@ func TestReplacedBlocks(t *testing.T) {
 
 // TestLoadBalancers has two endpoints, behind each of which nodes have different heads.
 func TestLoadBalancers(t *testing.T) {
-	turn := uint64(0)
+	call := uint64(0)
 	lag := func() uint64 {
-		turn++
-		return turn % 3
+		call++
+		return call % 3
 	}
 	s := paidSwap(t, toHub, 2)
 	for _, nodes := range s.nodes {
@@ -270,7 +273,7 @@ func TestNext(t *testing.T) {
 			test.change(s)
 			s.start()
 			now := time.Now()
-			s.Now = func() time.Time { return now }
+			s.now = func() time.Time { return now }
 			if got := s.look(); got.Next != test.want {
 				t.Errorf("got %s, again in %v, want %v: %+v", got.State, got.Next, test.want, got)
 			}
@@ -280,7 +283,7 @@ func TestNext(t *testing.T) {
 	s.swap(time.Minute)
 	s.start()
 	now := time.Now()
-	s.Now = func() time.Time { return now }
+	s.now = func() time.Time { return now }
 	s.look()
 	now = now.Add(110 * time.Second)
 	if got := s.look(); got.Next != 11*time.Second {
@@ -374,7 +377,7 @@ func TestNoEndpoint(t *testing.T) {
 	s.wantFault(fault.StatusUnavailable, "on chain 1, or contact the operator")
 }
 
-// TestOneLookup: look-ups at the same time are one, and callers that leave do not end it.
+// TestOneLookup: lookups at the same time are one, and callers that leave do not end it.
 // What it found is not asked for again before it is time.
 func TestOneLookup(t *testing.T) {
 	s := newScript(t, toHub)
@@ -382,10 +385,10 @@ func TestOneLookup(t *testing.T) {
 	s.start()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, _ = s.Status(gone, s.src, s.tx)
+	_, _ = s.Status(gone, Request{Chain: s.src, Tx: s.tx})
 	var callers sync.WaitGroup
 	ask := func() {
-		if got, err := s.Status(t.Context(), s.src, s.tx); err != nil || got.State != Settling {
+		if got, err := s.Status(t.Context(), Request{Chain: s.src, Tx: s.tx}); err != nil || got.State != Settling {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	}
@@ -408,21 +411,53 @@ func TestOneLookup(t *testing.T) {
 	step("when it is time", 0, 1) // the source is confirmed
 }
 
+// TestCallersShareTheQueue: the caller's network has its share of the queue, and no more.
+func TestCallersShareTheQueue(t *testing.T) {
+	s := newScript(t, toHub)
+	s.start()
+	asked := make(chan struct{}, 9)
+	front := node.NewFront(t, node.Answers(func(c node.Call) any { return hexutil.Uint64(s.src) }))
+	front.Instead(node.Batch, func(w http.ResponseWriter, r *http.Request) {
+		asked <- struct{}{}
+		node.Hangs(w, r)
+	})
+	var err error
+	s.chains, err = rpc.New(rpc.Config{s.src: {rpc.SecretURL(front.URL)}}, rpc.Options{
+		Limits: map[rpc.Queue]rpc.Limits{rpc.TxLookups: {Try: time.Minute, Total: 10 * time.Second, Calls: 4}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.chains.Close)
+	status := func(network string, n byte) error {
+		_, err := s.Status(t.Context(), Request{Chain: s.src, Tx: common.Hash{n}, Caller: netip.MustParsePrefix(network)})
+		return err
+	}
+	go status("203.0.113.0/24", 1)
+	<-asked
+	refused := status("203.0.113.0/24", 2)
+	if f, _ := errors.AsType[*rpc.Failure](refused); f == nil || f.Reason != rpc.Busy {
+		t.Errorf("a second question of one network: got %v, want %s", refused, rpc.Busy)
+	}
+	go status("198.51.100.0/24", 3)
+	<-asked
+}
+
 // TestNextOfKept: a client is told to come back when the answer that it gets is looked up again, and not later.
 func TestNextOfKept(t *testing.T) {
 	s := newScript(t, toHub)
 	s.start()
-	now := s.Now().Add(time.Hour) // what is kept has not expired yet, however slow this test is
-	s.Now = func() time.Time { return now }
+	now := s.now().Add(time.Hour) // what is kept has not expired yet, however slow this test is
+	s.now = func() time.Time { return now }
 	for rest, want := range map[time.Duration]time.Duration{
 		40 * time.Second: 40 * time.Second, 2 * time.Second: shortestNext, -time.Second: shortestNext, time.Hour: time.Minute,
 	} {
-		k := cache.Key{Network: s.src.Network(), Name: common.Hash{byte(rest / time.Second)}}
-		_, _ = s.answers.Ask(t.Context(), k, func() (cache.Entry[entry], error) {
+		k := key{s.src.Network(), common.Hash{byte(rest / time.Second)}}
+		_, _ = s.cache.Ask(t.Context(), k, func() (cache.Entry[entry], error) {
 			kept := entry{status: &Status{State: Settling, Next: time.Minute}}
 			return cache.Entry[entry]{Value: kept, Until: now.Add(rest)}, nil
 		})
-		if got, err := s.Status(t.Context(), s.src, k.Name); err != nil || got.Next != want {
+		if got, err := s.Status(t.Context(), Request{Chain: s.src, Tx: k.tx}); err != nil || got.Next != want {
 			t.Errorf("it expires in %v: got %+v, %v, want to be asked again in %v", rest, got, err, want)
 		}
 	}
@@ -435,8 +470,8 @@ func TestFinalIsKept(t *testing.T) {
 	first := s.want(Settled, true)
 	asked := s.source().counted()
 	for i := range 2 * cacheSize {
-		k := cache.Key{Network: robinhood, Name: common.Hash{byte(i), byte(i >> 8)}}
-		s.answers.Ask(t.Context(), k, func() (cache.Entry[entry], error) { return cache.Entry[entry]{}, nil })
+		k := key{robinhood, common.Hash{byte(i), byte(i >> 8)}}
+		s.cache.Ask(t.Context(), k, func() (cache.Entry[entry], error) { return cache.Entry[entry]{}, nil })
 	}
 	s.pass(365 * 24 * time.Hour)
 	again := s.want(Settled, true)
@@ -450,14 +485,14 @@ func TestLimit(t *testing.T) {
 	s := newScript(t, toHub)
 	s.swap(time.Minute)
 	s.start()
-	limited := WithLimit(t.Context(), func() *fault.Error {
+	limited := Request{Chain: s.src, Tx: s.tx, Admit: func() *fault.Error {
 		return &fault.Error{Code: fault.RateLimited, RetryAfter: 40 * time.Second}
-	})
-	if _, err := s.Status(limited, s.src, s.tx); fault.From(err).Code != fault.RateLimited {
+	}}
+	if _, err := s.Status(t.Context(), limited); fault.From(err).Code != fault.RateLimited {
 		t.Errorf("got %v, want the limit's refusal", err)
 	}
 	s.want(Settling, false)
-	got, err := s.Status(limited, s.src, s.tx)
+	got, err := s.Status(t.Context(), limited)
 	if err != nil || got.State != Settling || !got.Repeated || got.Next != 40*time.Second {
 		t.Errorf("got %+v, %v, want the last answer", got, err)
 	}

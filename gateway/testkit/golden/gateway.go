@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -20,13 +21,11 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/shared/account"
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
 )
@@ -46,23 +45,25 @@ const PartnerBPS = 25
 // own package.
 type registry struct{}
 
-func (registry) Lookup(_ context.Context, network chain.ID, id integrator.ID) (integrator.Partner, error) {
+func (registry) Lookup(
+	_ context.Context, _ netip.Prefix, network chain.ID, id calldata.IntegratorID,
+) (quote.Partner, error) {
 	switch wallet := common.BytesToAddress(id[:]); wallet {
 	case partner:
-		return integrator.Partner{
+		return quote.Partner{
 			ID: id, Wallet: chain.NewAddress(wallet), FeeBPS: PartnerBPS,
 			CheckedAt: noon.Add(-10 * time.Second), GoodUntil: noon.Add(20 * time.Second),
 		}, nil
 	case inactive:
-		return integrator.Partner{}, fault.New(fault.IntegratorInactive,
+		return quote.Partner{}, fault.New(fault.IntegratorInactive,
 			"The integrator is registered on chain %s but not active", network)
 	case unregistered:
-		return integrator.Partner{}, fault.New(fault.IntegratorUnregistered,
+		return quote.Partner{}, fault.New(fault.IntegratorUnregistered,
 			"The integrator is not registered on chain %s", network)
 	}
 	e := fault.New(fault.IntegratorUnverified, "The integrator cannot be verified on chain %s now", network)
 	e.RetryAfter = 5 * time.Second
-	return integrator.Partner{}, e
+	return quote.Partner{}, e
 }
 
 // noon is when all goldens happen.
@@ -80,8 +81,10 @@ var (
 	allowedEnough = common.HexToAddress("0x0000000000000000000000000000000000000B0B")
 )
 
-func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Address) (account.Holding, error) {
-	h := account.Holding{Native: *everything, Balance: *everything, CheckedAt: noon}
+func (accounts) Read(
+	_ context.Context, _ netip.Prefix, token *chain.Token, owner, _ common.Address,
+) (quote.Holding, error) {
+	h := quote.Holding{Native: *everything, Balance: *everything, CheckedAt: noon}
 	switch owner {
 	case allowedLittle:
 		h.Allowance.SetUint64(1)
@@ -95,7 +98,7 @@ func (accounts) Read(_ context.Context, token *chain.Token, owner, _ common.Addr
 
 // HasCode answers on Ethereum and PulseChain, for a recipient that is a contract on
 // Ethereum alone.
-func (accounts) HasCode(_ context.Context, network chain.ID, _ common.Address) (bool, error) {
+func (accounts) HasCode(_ context.Context, _ netip.Prefix, network chain.ID, _ common.Address) (bool, error) {
 	if network == 1 || network == chain.Hub {
 		return network == 1, nil
 	}
@@ -105,11 +108,12 @@ func (accounts) HasCode(_ context.Context, network chain.ID, _ common.Address) (
 // Simulate answers as a node would. The sender that has allowed little has no coins for
 // gas, and fails for a reason with quotes in it. Of a token, it can only estimate the gas.
 func (accounts) Simulate(
-	_ context.Context, network chain.ID, from common.Address, _ *account.Holding, calls []account.Call,
-) (*account.Simulation, error) {
-	s := &account.Simulation{BlockNumber: 123, GasPrice: *uint256.NewInt(1_000_000_000), Native: *everything}
+	_ context.Context, _ netip.Prefix, network chain.ID, from common.Address,
+	_ *quote.Holding, calls []quote.Transaction,
+) (*quote.Simulation, error) {
+	s := &quote.Simulation{BlockNumber: 123, GasPrice: *uint256.NewInt(1_000_000_000), Native: *everything}
 	for range calls {
-		s.Calls = append(s.Calls, account.Result{GasUsed: 46_000, GasLimit: 67_250})
+		s.Calls = append(s.Calls, quote.CallResult{GasUsed: 46_000, GasLimit: 67_250})
 	}
 	switch from {
 	case allowedLittle:
@@ -120,7 +124,7 @@ func (accounts) Simulate(
 		if main := calls[0]; !main.Value.IsZero() {
 			s.HasLogs = true
 			topics := []common.Hash{calldata.SwappedTopic, {}, common.BytesToHash(from[:])}
-			s.Calls[0].Logs = []rpc.Log{{Address: main.To.Address, Topics: topics, Data: main.Data[4:]}}
+			s.Calls[0].Logs = []calldata.Log{{Address: main.To.Address, Topics: topics, Data: main.Data[4:]}}
 		}
 	default:
 		const text = "Simulation needs an RPC endpoint, and none is configured for chain %s"
@@ -148,21 +152,21 @@ func Core() api.Service { return CoreOf(Deployment()) }
 
 // CoreOf is Core of another deployment.
 func CoreOf(deployment *chain.Deployment) api.Service {
-	fees, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
+	issuer, err := cctp.New(cctp.Config{}, deployment.Settlement, slog.New(slog.DiscardHandler), nil)
 	if err != nil {
 		panic(err) // an empty configuration is valid
 	}
 	return api.Service{
 		Deployment: deployment,
 		Engine: quote.NewEngine(quote.Parts{
-			Deployment: deployment, IssuerFees: fees, Integrators: registry{}, Accounts: accounts{},
+			Deployment: deployment, IssuerFees: issuer, Integrators: registry{}, Accounts: accounts{},
 			TTL: time.Minute, Now: func() time.Time { return noon },
 		}),
 		Tracker: tracker{},
 		Registries: func() []rpc.Health {
 			return []rpc.Health{{Network: 1, State: rpc.NoEndpoint}, {Network: 369, State: rpc.Working}}
 		},
-		IssuerFees: fees.State,
+		IssuerFees: issuer.State,
 		Problems: func() []string {
 			return []string{"Chain 369, registry " + deployment.Registry(369).String() +
 				": this contract does not answer as a registry: the contract reverted"}

@@ -30,17 +30,17 @@ var (
 	statusNonce     = common.HexToHash("0x3333333333333333333333333333333333333333333333333333333333333333")
 )
 
-func (tracker) Status(_ context.Context, src chain.ID, hash common.Hash) (*status.Status, error) {
-	if hash[31] == 0xff {
+func (tracker) Status(_ context.Context, req status.Request) (*status.Status, error) {
+	if req.Tx[31] == 0xff {
 		return nil, fault.New(fault.StatusUnavailable, "Swaps of this deployment cannot be tracked: "+
 			"it does not declare how its pools settle. Check the transaction on chain %s, or contact the operator",
-			src.Network())
+			req.Chain.Network())
 	}
-	if s, ok := statuses()[hash[31]]; ok {
+	if s, ok := statuses()[req.Tx[31]]; ok {
 		return s, nil
 	}
 	e := fault.New(fault.ChainUnavailable, "The status is unknown: chain %s, of the transaction, "+
-		"has no RPC endpoint configured", src.Network())
+		"has no RPC endpoint configured", req.Chain.Network())
 	e.Role, e.RetryAfter = fault.SourceChain, time.Minute
 	return nil, e
 }

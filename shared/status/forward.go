@@ -29,9 +29,9 @@ type mint struct {
 	fee         uint256.Int
 }
 
-// settleOnward follows the money of a settled swap to a chain without a pool. final is
+// settleForwarded follows the money of a settled swap to a chain without a pool. final is
 // whether the settlement is.
-func (l *lookup) settleOnward(ctx context.Context, src *source, o *order, paid *payout, final bool) *fault.Error {
+func (l *lookup) settleForwarded(ctx context.Context, src *source, o *order, paid *payout, final bool) *fault.Error {
 	s := &o.swap
 	from, _ := chain.FindNetwork(o.payout.Network)
 	to := chain.ID(s.DstChainID)
@@ -42,25 +42,25 @@ func (l *lookup) settleOnward(ctx context.Context, src *source, o *order, paid *
 		return nil
 	}
 	m := &mint{
-		attested: message, transmitter: o.onward.Transmitter.Address, fee: message.FeeExecuted,
+		attested: message, transmitter: o.forward.Transmitter.Address, fee: message.FeeExecuted,
 		need: l.deployment.Confirmations(to),
 	}
-	said, v, err := l.ask(ctx, to, rpc.Tracking, l.neededForNo(src, o, to),
+	answers, v, err := l.ask(ctx, to, rpc.Tracking, l.neededForNo(src, o, to),
 		func(ctx context.Context, e *rpc.Endpoint, _ []statement) (statement, error) {
 			return l.readMint(ctx, e, m)
 		})
 	switch {
-	case len(said) == 0:
-		return unavailable(l.key.Network, to, err)
+	case len(answers) == 0:
+		return unavailable(l.key.network, to, err)
 	case v.reportsNothing():
 		message.usedSince = time.Time{}
 		return nil
 	case m.fee.Gt(&burn.MaxFee) || !m.fee.Lt(&paid.settled.Amount):
-		s.Reason = oddFee
+		s.Reason = implausibleFee
 		return nil
 	}
 	if message.usedSince.IsZero() {
-		message.usedSince = l.Now()
+		message.usedSince = l.now()
 	}
 	agreed, doubt := l.isFinal(to, v)
 	final = final && agreed
@@ -123,7 +123,7 @@ func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (s stat
 	isDeep := isOne(deep)
 	if reads[len(reads)-1].Err != nil { // it does not have that state any more
 		depth := time.Duration(m.need) * e.Network.BlockTime()
-		isDeep = !m.usedSince.IsZero() && l.Now().Sub(m.usedSince) >= depth
+		isDeep = !m.usedSince.IsZero() && l.now().Sub(m.usedSince) >= depth
 	}
 	s.digest = m.Nonce
 	s.swap = true
@@ -184,12 +184,12 @@ func (l *lookup) attested(
 	o.swap.Burn = burn
 	found := o.messages[tx]
 	if found == nil {
-		said, ok := l.issued[tx]
+		answer, ok := l.issued[tx]
 		if !ok {
-			said.messages, said.err = l.issuer.Messages(ctx, burn.Domain, tx)
-			l.issued[tx] = said
+			answer.messages, answer.err = l.issuer.Messages(ctx, burn.Domain, tx)
+			l.issued[tx] = answer
 		}
-		found = l.match(said, src, burn, want)
+		found = l.match(answer, src, burn, want)
 	}
 	if found == nil {
 		return nil
@@ -203,14 +203,14 @@ func (l *lookup) attested(
 
 // match finds the attested message of a burn. A message is matched with one burn only,
 // however often it is listed.
-func (l *lookup) match(said issued, src *source, burn *Burn, want *calldata.Message) *attested {
-	if said.err != nil {
-		l.blocked = max(l.blocked, cctp.BlockedFor(said.err))
+func (l *lookup) match(answer issued, src *source, burn *Burn, want *calldata.Message) *attested {
+	if answer.err != nil {
+		l.blocked = max(l.blocked, cctp.BlockedFor(answer.err))
 		burn.State = cctp.Unknown
-		burn.Reason = "The issuer's view is unknown: " + said.err.Error()
+		burn.Reason = "The issuer's view is unknown: " + answer.err.Error()
 		return nil
 	}
-	for _, m := range said.messages {
+	for _, m := range answer.messages {
 		d, err := calldata.DecodeMessage(m.Message)
 		switch {
 		case err == nil && (!d.Matches(want) || src.hasNonce(d.Nonce)):

@@ -20,7 +20,7 @@ type statement struct {
 	digest common.Hash // of what it says; zero if it knows of nothing
 	block  uint64      // in which it happened
 	swap   bool        // there is money to follow; what ends a swap needs all to agree
-	unsure bool        // what it says does not fit together; others are asked
+	doubt  string      // why what it says does not fit together, so that others are asked; empty if it does
 
 	// Of the transaction that is looked up.
 	known  bool             // it has the transaction, or its receipt
@@ -32,12 +32,12 @@ type statement struct {
 
 // verdict is what the statements come to.
 type verdict struct {
-	statement     // that counts; without a digest if no endpoint reports anything
-	agree     int // endpoints that are up to date and say that
-	differ    int // endpoints that are up to date, have the block and say something else
-	lag       int // endpoints that do not have the block yet
-	upToDate  int // endpoints that are
-	unsure    bool
+	statement      // that counts; without a digest if no endpoint reports anything
+	agree     int  // endpoints that are up to date and say that
+	differ    int  // endpoints that are up to date, have the block and say something else
+	lag       int  // endpoints that do not have the block yet
+	upToDate  int  // endpoints that are
+	unsure    bool // whether an endpoint has a doubt
 
 	confirmations uint64 // of the block, at the lowest head of those who agree
 }
@@ -50,25 +50,27 @@ func (v *verdict) reportsNothing() bool { return v.digest == common.Hash{} }
 const headsApart = 2
 
 // ask reads from the endpoints of a chain in turn until their answers suffice. The answer
-// that nothing happened must come from neededForNo of them.
+// that nothing happened must come from neededForNo of them. If too few have answered, the
+// error is a *rpc.Failure.
 func (l *lookup) ask(
-	ctx context.Context, network chain.ID, lane rpc.Lane, neededForNo int,
+	ctx context.Context, network chain.ID, queue rpc.Queue, neededForNo int,
 	read func(ctx context.Context, e *rpc.Endpoint, before []statement) (statement, error),
-) (said []statement, v verdict, err error) {
+) (answers []statement, v verdict, err error) {
 	l.pace = max(l.pace, network.BlockTime())
-	err = l.chains.Ask(ctx, network, lane, func(ctx context.Context, e *rpc.Endpoint) error {
-		one, err := read(ctx, e, said)
+	attempts := l.chains.Try(rpc.Question{Network: network, Queue: queue, Caller: l.caller})
+	for ctx, e := range attempts.Each(ctx) {
+		answer, err := read(ctx, e, answers)
 		if err != nil {
-			return err
+			attempts.Failed(err)
+			continue
 		}
-		said = append(said, one)
-		v = l.weigh(network, said)
-		if !l.isEnough(network, v, neededForNo) {
-			return rpc.ErrMore
+		answers = append(answers, answer)
+		v = l.weigh(network, answers)
+		if l.isEnough(network, v, neededForNo) {
+			break
 		}
-		return nil
-	})
-	return said, v, err
+	}
+	return answers, v, attempts.Err()
 }
 
 func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
@@ -83,10 +85,10 @@ func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
 
 // weigh finds what most endpoints say. Where as many say one thing as another, a swap is
 // believed before anything else.
-func (l *lookup) weigh(network chain.ID, said []statement) verdict {
-	best := l.count(network, said, statement{})
-	for _, s := range said {
-		v := l.count(network, said, s)
+func (l *lookup) weigh(network chain.ID, answers []statement) verdict {
+	best := l.count(network, answers, statement{})
+	for _, s := range answers {
+		v := l.count(network, answers, s)
 		better := best.reportsNothing() || v.agree > best.agree || v.agree == best.agree && s.swap && !best.swap
 		if !v.reportsNothing() && better {
 			best = v
@@ -96,11 +98,11 @@ func (l *lookup) weigh(network chain.ID, said []statement) verdict {
 }
 
 // count counts who agrees with a statement.
-func (l *lookup) count(network chain.ID, said []statement, chosen statement) verdict {
+func (l *lookup) count(network chain.ID, answers []statement, chosen statement) verdict {
 	v := verdict{statement: chosen}
 	head := chosen.head.Number
-	for _, s := range said {
-		v.unsure = v.unsure || s.unsure
+	for _, s := range answers {
+		v.unsure = v.unsure || s.doubt != ""
 		switch {
 		case l.standsStill(network, s):
 			continue
@@ -123,7 +125,7 @@ func (l *lookup) count(network chain.ID, said []statement, chosen statement) ver
 // chain is believed all the same about what it has.
 func (l *lookup) standsStill(network chain.ID, s statement) bool {
 	believed := l.chains.Endpoints(network) == 1 && s.digest != (common.Hash{})
-	return s.head.TooOld(network, l.Now()) && !believed
+	return s.head.TooOld(network, l.now()) && !believed
 }
 
 // needed is how many endpoints make something final on a chain.

@@ -19,12 +19,13 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/safego"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
 func TestBuiltInTable(t *testing.T) {
-	f := newFees(t, "", io.Discard, nil)
+	f := newIssuer(t, "", io.Discard, nil)
 	f.Warm(t.Context())
 	published := publishedFees(t)
 	var want, got []chain.ID
@@ -36,7 +37,7 @@ func TestBuiltInTable(t *testing.T) {
 	for _, s := range f.State() {
 		got = append(got, s.Source)
 		wantRate(t, f, s.Source, published[s.Source])
-		wantOrigin(t, f, s.Source, BuiltIn, "")
+		wantOrigin(t, f, s.Source, fee.BuiltIn, "")
 		if s.Age != 0 || s != f.Of(s.Source) {
 			t.Errorf("got %+v and %+v", s, f.Of(s.Source))
 		}
@@ -85,14 +86,14 @@ func TestLive(t *testing.T) {
 		}
 		s := startService(t, delayed(100*time.Millisecond, perDomain))
 		start := time.Now()
-		f, log := s.fees(t)
+		f, log := s.issuer(t)
 		turns := (len(f.sources) + mostAtOnce - 1) / mostAtOnce
 		if got := time.Since(start); got != time.Duration(turns)*100*time.Millisecond {
-			t.Errorf("was warm after %s, want the time of %d look-ups, four at once", got, len(f.sources))
+			t.Errorf("was warm after %s, want the time of %d lookups, four at once", got, len(f.sources))
 		}
 		for _, source := range f.sources {
 			wantRate(t, f, source.chain, fmt.Sprintf("%d.25", source.domain))
-			wantOrigin(t, f, source.chain, Live, "")
+			wantOrigin(t, f, source.chain, fee.Live, "")
 		}
 		paths, most := s.seen()
 		once := slices.Compact(slices.Sorted(slices.Values(paths)))
@@ -130,7 +131,7 @@ func TestWarm(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				f, _ := startService(t, test.behave).fees(t)
+				f, _ := startService(t, test.behave).issuer(t)
 				wantWait := func(want time.Duration) {
 					t.Helper()
 					if got := time.Since(start); got != want {
@@ -140,7 +141,7 @@ func TestWarm(t *testing.T) {
 				wantWait(test.wait)
 				live := 0
 				for _, s := range f.State() {
-					if s.Origin == Live {
+					if s.Origin == fee.Live {
 						live++
 					}
 				}
@@ -189,10 +190,10 @@ func TestOutages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startService(t, test.behave)
-				f, log := s.fees(t)
+				f, log := s.issuer(t)
 				time.Sleep(time.Duration(len(f.sources)) * requestTimeout)
 				wantRate(t, f, linea, "13")
-				wantOrigin(t, f, linea, BuiltIn, test.reason)
+				wantOrigin(t, f, linea, fee.BuiltIn, test.reason)
 
 				s.become(charge("77"))
 				untilLive(t, f)
@@ -200,9 +201,9 @@ func TestOutages(t *testing.T) {
 				s.become(test.behave)
 				time.Sleep(5*time.Minute - f.Of(linea).Age - time.Nanosecond)
 				wantRate(t, f, linea, "77")
-				wantOrigin(t, f, linea, Live, test.reason)
+				wantOrigin(t, f, linea, fee.Live, test.reason)
 				time.Sleep(time.Nanosecond)
-				wantOrigin(t, f, linea, LastGood, test.reason)
+				wantOrigin(t, f, linea, fee.LastGood, test.reason)
 				time.Sleep(5 * time.Minute)
 				wantRate(t, f, linea, "77")
 
@@ -223,8 +224,8 @@ func TestLongestAnswer(t *testing.T) {
 		const answer = `[{"finalityThreshold":1000,"minimumFee":77}]`
 		longest := strings.Repeat(" ", answerLimit-len(answer)) + answer
 		s := startService(t, say(" "+longest))
-		f, _ := s.fees(t)
-		wantOrigin(t, f, linea, BuiltIn, "the answer is not the expected JSON")
+		f, _ := s.issuer(t)
+		wantOrigin(t, f, linea, fee.BuiltIn, "the answer is not the expected JSON")
 		s.become(say(longest))
 		untilLive(t, f)
 		wantRate(t, f, linea, "77")
@@ -232,11 +233,11 @@ func TestLongestAnswer(t *testing.T) {
 }
 
 // untilLive waits for the longest block and a renewal, at most.
-func untilLive(t *testing.T, f *Fees) {
+func untilLive(t *testing.T, f *Issuer) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 62*time.Minute; time.Sleep(10 * time.Second) {
-		if f.Of(linea).Origin == Live {
-			wantOrigin(t, f, linea, Live, "")
+		if f.Of(linea).Origin == fee.Live {
+			wantOrigin(t, f, linea, fee.Live, "")
 			return
 		}
 	}
@@ -248,7 +249,7 @@ func untilLive(t *testing.T, f *Fees) {
 func TestFeesThatAreTooHigh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startService(t, charge("101"))
-		f, _ := s.fees(t)
+		f, _ := s.issuer(t)
 		for i, step := range []struct {
 			behave         http.HandlerFunc
 			polygon, linea string
@@ -280,9 +281,9 @@ func TestFeesThatAreTooLow(t *testing.T) {
 	const reason = "the fee for threshold 1000 is below a quarter of the built-in rate"
 	synctest.Test(t, func(t *testing.T) {
 		s := startService(t, charge("0.13"))
-		f, log := s.fees(t)
+		f, log := s.issuer(t)
 		wantRate(t, f, linea, "13")
-		wantOrigin(t, f, linea, BuiltIn, reason)
+		wantOrigin(t, f, linea, fee.BuiltIn, reason)
 		wantRate(t, f, polygon, "0.13") // free in the table, so that any fee is plausible
 		s.become(charge("3.25"))
 		untilLive(t, f)
@@ -290,10 +291,10 @@ func TestFeesThatAreTooLow(t *testing.T) {
 		s.become(charge("3.24"))
 		time.Sleep(10 * time.Minute)
 		wantRate(t, f, linea, "3.25")
-		wantOrigin(t, f, linea, LastGood, reason)
+		wantOrigin(t, f, linea, fee.LastGood, reason)
 		time.Sleep(24 * time.Hour)
 		wantRate(t, f, linea, "13")
-		wantOrigin(t, f, linea, BuiltIn, reason)
+		wantOrigin(t, f, linea, fee.BuiltIn, reason)
 		if f.Of(linea).TooHigh {
 			t.Error("a fee that is too low counts as too high")
 		}
@@ -309,22 +310,22 @@ func TestOldRates(t *testing.T) {
 	const blocked = "status 429: backing off for 1h0m0s"
 	for name, test := range map[string]struct {
 		live, later string
-		origin      Origin
+		origin      fee.Origin
 		levels      string
 	}{
-		"the table is higher":          {"7", "13", BuiltIn, "WARN WARN"},
-		"the last good rate is higher": {"20", "20", LastGood, "WARN"},
-		"they are equal":               {"13", "13", LastGood, "WARN"},
+		"the table is higher":          {"7", "13", fee.BuiltIn, "WARN WARN"},
+		"the last good rate is higher": {"20", "20", fee.LastGood, "WARN"},
+		"they are equal":               {"13", "13", fee.LastGood, "WARN"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startService(t, charge(test.live))
-				f, log := s.fees(t)
+				f, log := s.issuer(t)
 				wantRate(t, f, linea, test.live)
 				s.become(fail(429, "Retry-After: 3600"))
 				time.Sleep(24*time.Hour - time.Second)
 				wantRate(t, f, linea, test.live)
-				wantOrigin(t, f, linea, LastGood, blocked)
+				wantOrigin(t, f, linea, fee.LastGood, blocked)
 				time.Sleep(time.Second)
 				wantRate(t, f, linea, test.later)
 				time.Sleep(time.Hour)
@@ -357,7 +358,7 @@ func TestServiceIsSpared(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := startService(t, test.behave)
-				f, _ := s.fees(t)
+				f, _ := s.issuer(t)
 				before := len(s.requests())
 				if test.block > 0 {
 					s.become(charge("7"))
@@ -400,10 +401,10 @@ func TestOneSourceFailsAlone(t *testing.T) {
 					}
 					charge("7")(w, r)
 				})
-				f, _ := s.fees(t)
+				f, _ := s.issuer(t)
 				for start := time.Now(); time.Since(start) < 10*time.Minute; time.Sleep(5 * time.Second) {
 					for _, s := range f.State() {
-						if s.Source != linea && (s.Origin != Live || s.Age > time.Minute) {
+						if s.Source != linea && (s.Origin != fee.Live || s.Age > time.Minute) {
 							t.Fatalf("got %+v, want a live rate of the last minute", s)
 						}
 					}
@@ -427,7 +428,7 @@ func (broken) Close() error             { return nil }
 func TestLookupThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := safego.Panics()
-		f := newFees(t, "https://issuer.example", io.Discard, broken{})
+		f := newIssuer(t, "https://issuer.example", io.Discard, broken{})
 		f.Warm(t.Context())
 		time.Sleep(renewal + time.Second)
 		if got, want := safego.Panics()-before, uint64(2*len(f.sources)); got != want {
@@ -440,9 +441,9 @@ func TestLookupThatPanics(t *testing.T) {
 func TestCloseEndsTheWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // which fails if a goroutine is left
 		s := startService(t, charge("7"))
-		f, log := s.fees(t)
+		f, log := s.issuer(t)
 		s.become(hang)
-		time.Sleep(time.Minute + time.Second) // four requests hang, the other sources wait for their turn
+		time.Sleep(time.Minute + time.Second) // four requests hang, the other sources wait for their time
 		start := time.Now()
 		f.Close()
 		f.Close()
@@ -451,7 +452,7 @@ func TestCloseEndsTheWork(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		wantRate(t, f, linea, "7")
-		wantOrigin(t, f, linea, LastGood, "")
+		wantOrigin(t, f, linea, fee.LastGood, "")
 		if got := len(s.requests()); got != len(f.sources)+4 {
 			t.Errorf("got %d requests, want one for each source and 4", got)
 		}
@@ -475,8 +476,8 @@ func TestOverLoopback(t *testing.T) {
 	}))
 	address := strings.Replace(server.URL, "://", "://user:secret@", 1) + "/base"
 	var log journal.Journal
-	warm := func() *Fees {
-		f := newFees(t, address, &log, nil)
+	warm := func() *Issuer {
+		f := newIssuer(t, address, &log, nil)
 		for _, s := range f.sources { // on a busy machine that may take longer than Warm waits
 			<-s.tried
 		}
@@ -485,12 +486,12 @@ func TestOverLoopback(t *testing.T) {
 	}
 	f := warm()
 	wantRate(t, f, linea, "12.5")
-	wantOrigin(t, f, polygon, BuiltIn, "status 403")
+	wantOrigin(t, f, polygon, fee.BuiltIn, "status 403")
 	if got := testing.AllocsPerRun(1000, func() { f.Of(linea) }); got != 0 {
 		t.Errorf("got %v allocations, want none", got)
 	}
 	server.Close()
-	wantOrigin(t, warm(), polygon, BuiltIn, "connection refused")
+	wantOrigin(t, warm(), polygon, fee.BuiltIn, "connection refused")
 	if got := log.String(); strings.Contains(got, "secret") || !strings.Contains(got, "refused") {
 		t.Errorf("got log %s, want the reason and no secret", got)
 	}

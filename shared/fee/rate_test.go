@@ -1,4 +1,4 @@
-package cctp
+package fee
 
 import (
 	"math/big"

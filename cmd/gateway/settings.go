@@ -146,8 +146,8 @@ func (s variable) shown() string {
 
 // asWord quotes a text that would not stand as one word in a line.
 func asWord(text string) string {
-	odd := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if text == "" || strings.ContainsFunc(text, odd) {
+	unclear := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if text == "" || strings.ContainsFunc(text, unclear) {
 		return strconv.Quote(text)
 	}
 	return text

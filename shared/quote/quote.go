@@ -130,7 +130,7 @@ type Parts struct {
 }
 
 // Engine quotes swaps on one deployment. It is safe for concurrent use.
-type Engine struct{ Parts }
+type Engine struct{ parts Parts }
 
 func NewEngine(parts Parts) *Engine {
 	if parts.Now == nil {
@@ -166,19 +166,19 @@ func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 // resolve finds the pair and its contract, and checks that the recipient can be
 // paid at the destination.
 func (e *Engine) resolve(req *Request) (*Quote, error) {
-	pair, err := e.Deployment.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
+	pair, err := e.parts.Deployment.FindPair(req.SrcChain, req.SrcToken, req.DstChain, req.DstToken)
 	if err != nil {
 		return nil, err
 	}
 	if err := req.Recipient.payableOn(pair.Dst); err != nil {
 		return nil, err
 	}
-	if err := req.Recipient.canOwn(e.Deployment); err != nil {
+	if err := req.Recipient.canOwn(e.parts.Deployment); err != nil {
 		return nil, err
 	}
-	q := &Quote{Pair: pair, To: e.Deployment.Target(pair), SrcAmount: req.Amount}
+	q := &Quote{Pair: pair, To: e.parts.Deployment.Target(pair), SrcAmount: req.Amount}
 	needed := e.needed(q)
-	missing := slices.IndexFunc(needed, func(c Contract) bool { return e.Missing(c.Network, c.Address) })
+	missing := slices.IndexFunc(needed, func(c Contract) bool { return e.parts.Missing(c.Network, c.Address) })
 	if missing >= 0 {
 		q.Missing = &needed[missing]
 	}
@@ -192,9 +192,10 @@ func (e *Engine) needed(q *Quote) []Contract {
 	list := make([]Contract, 0, 6)
 	list = append(list, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
 	if q.Pair.Route == chain.CCTPInbound {
-		list = append(list, Contract{e.Deployment.Settlement.ChainID, e.Deployment.Settlement.Receiver.Address})
+		settlement := e.parts.Deployment.Settlement
+		list = append(list, Contract{settlement.ChainID, settlement.Receiver.Address})
 	}
-	if payout, ok := e.Deployment.Payout(q.Pair.Dst, q.Pair.DstToken.Address.Address); ok {
+	if payout, ok := e.parts.Deployment.Payout(q.Pair.Dst, q.Pair.DstToken.Address.Address); ok {
 		list = append(list, Contract{payout.Network, payout.Pools[0]}, Contract{payout.Network, payout.Token})
 	}
 	return append(list, Contract{dst, q.Pair.DstToken.Address.Address})
@@ -205,10 +206,10 @@ func (e *Engine) price(ctx context.Context, req *Request, q *Quote) error {
 	if err := fee.CheckLimits(&q.Pair.SrcToken, &req.Amount); err != nil {
 		return fault.About(fault.Amount, err)
 	}
-	q.Fee.ChainID = e.Deployment.FeeChain(q.Pair.Dst)
+	q.Fee.ChainID = e.parts.Deployment.FeeChain(q.Pair.Dst)
 	q.Fee.ProtocolBPS = fee.Protocol(q.Pair.Src, q.Pair.Dst)
 	if req.Integrator != (integrator.ID{}) {
-		partner, err := e.Integrators.Lookup(ctx, q.Fee.ChainID, req.Integrator)
+		partner, err := e.parts.Integrators.Lookup(ctx, q.Fee.ChainID, req.Integrator)
 		if err != nil {
 			return fault.About(fault.Integrator, err)
 		}
@@ -253,7 +254,7 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 // encodeBurn encodes a burn that only the receiver on the settlement chain can
 // send on to the hub.
 func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
-	q.issuerFee = e.IssuerFees.Of(q.Pair.Src)
+	q.issuerFee = e.parts.IssuerFees.Of(q.Pair.Src)
 	if q.issuerFee.TooHigh {
 		const text = "The issuer reports an implausible transfer fee for chain %s, " +
 			"and no earlier one is known. Try again later"
@@ -267,8 +268,8 @@ func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	}
 	burn := calldata.Burn{
 		Swap:              *swap,
-		DestinationDomain: e.Deployment.Settlement.Domain,
-		Receiver:          e.Deployment.Settlement.Receiver.Address,
+		DestinationDomain: e.parts.Deployment.Settlement.Domain,
+		Receiver:          e.parts.Deployment.Settlement.Receiver.Address,
 		BurnToken:         q.Pair.SrcToken.Address.Address,
 		MaxFee:            maxFee,
 	}
@@ -339,7 +340,7 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 		d.IssuerFee.MaxFee.SetBytes(call.Argument("maxFee"))
 	}
 	if req.Integrator != (integrator.ID{}) {
-		d.Registry = e.Deployment.Registry(q.Fee.ChainID)
+		d.Registry = e.parts.Deployment.Registry(q.Fee.ChainID)
 	}
 	q.Details = d
 	if q.Pair.Src.Private() {
@@ -374,7 +375,7 @@ func (e *Engine) check(ctx context.Context, req *Request, q *Quote) {
 			d.Recipient.Destination = e.hasCode(ctx, q.Pair.Dst.Network(), req.Recipient.EVM)
 		})
 	}
-	holding, err := e.Accounts.Read(ctx, &q.Pair.SrcToken, *req.From, q.To.Address)
+	holding, err := e.parts.Accounts.Read(ctx, &q.Pair.SrcToken, *req.From, q.To.Address)
 	if err == nil {
 		d.Checks = &holding
 	} else {
@@ -385,7 +386,7 @@ func (e *Engine) check(ctx context.Context, req *Request, q *Quote) {
 
 // hasCode is nil if no endpoint answers.
 func (e *Engine) hasCode(ctx context.Context, network chain.ID, account common.Address) *bool {
-	has, err := e.Accounts.HasCode(ctx, network, account)
+	has, err := e.parts.Accounts.HasCode(ctx, network, account)
 	if err != nil {
 		return nil
 	}
@@ -394,8 +395,8 @@ func (e *Engine) hasCode(ctx context.Context, network chain.ID, account common.A
 
 // arrival works out what is left once RAILGUN has taken its part.
 func (e *Engine) arrival(q *Quote) Arrival {
-	a := Arrival{Amount: q.DestAmount, Seconds: e.Deployment.Seconds(q.Pair)}
-	rates := e.Deployment.Railgun
+	a := Arrival{Amount: q.DestAmount, Seconds: e.parts.Deployment.Seconds(q.Pair)}
+	rates := e.parts.Deployment.Railgun
 	if q.Pair.Dst.Private() {
 		a.Railgun = fee.BPS(rates.ShieldBPS)
 		a.Deducted = a.Railgun.Of(&q.DestAmount)
@@ -412,10 +413,10 @@ func (e *Engine) arrival(q *Quote) Arrival {
 // never less than half of the TTL. The issuer's fee has no end: it is looked up
 // again every minute, and an old one serves on.
 func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
-	now := e.Now().UTC()
-	valid := e.TTL
+	now := e.parts.Now().UTC()
+	valid := e.parts.TTL
 	if end := q.Fee.Partner.GoodUntil; !end.IsZero() {
-		half := (e.TTL/2 + time.Second - 1).Truncate(time.Second)
+		half := (e.parts.TTL/2 + time.Second - 1).Truncate(time.Second)
 		valid = min(valid, max(end.Sub(now), half+time.Second)) // until loses up to a second
 	}
 	seconds = int64(valid / time.Second)
@@ -444,7 +445,7 @@ func transactions(q *Quote, checks *account.Holding) []account.Call {
 // failure is only told.
 func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*Simulation, string) {
 	d := q.Details
-	found, err := e.Accounts.Simulate(ctx, q.Pair.Src.Network(), from, d.Checks, d.Transactions)
+	found, err := e.parts.Accounts.Simulate(ctx, q.Pair.Src.Network(), from, d.Checks, d.Transactions)
 	if err != nil {
 		return nil, err.Error()
 	}
@@ -456,7 +457,7 @@ func (e *Engine) simulate(ctx context.Context, q *Quote, from common.Address) (*
 	s.Needed.Add(&s.Needed, gas.Mul(&gas, &s.GasPrice))
 	// A pool of a deployment that does not settle in the documented way may emit
 	// another event.
-	if s.HasLogs && (q.Pair.Route == chain.CCTPInbound || e.Deployment.Tracked()) {
+	if s.HasLogs && (q.Pair.Route == chain.CCTPInbound || e.parts.Deployment.Tracked()) {
 		s.Event = new(false)
 		for _, log := range s.Calls[len(s.Calls)-1].Logs {
 			*s.Event = *s.Event || log.Address == q.To.Address && d.Call.Emitted(from, log.Topics, log.Data)

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -29,23 +30,26 @@ var quiet = slog.New(slog.DiscardHandler)
 // checkService is `gateway check`: it reads the environment as the service would,
 // tests what it names, and prints the results. The error says how many tests
 // failed.
-func checkService(ctx context.Context, in invocation) error {
-	results, notices := testAll(ctx, in.env)
-	sum, failed := tally(results)
-	var err error
-	if in.json {
-		err = writeJSON(in.stdout, struct {
-			OK      bool               `json:"ok"` // no test failed
-			Results []selfcheck.Result `json:"results"`
-			Notices []string           `json:"notices"` // what is right, and could be better
-		}{failed == 0, results, notices})
-	} else {
-		err = writeTable(in.stdout, results, sum, notices)
+func checkService(flags *flag.FlagSet) action {
+	asJSON := asJSON(flags)
+	return func(ctx context.Context, in invocation) error {
+		results, notices := testAll(ctx, in.env)
+		sum, failed := tally(results)
+		var err error
+		if *asJSON {
+			err = writeJSON(in.stdout, struct {
+				OK      bool               `json:"ok"` // no test failed
+				Results []selfcheck.Result `json:"results"`
+				Notices []string           `json:"notices"` // what is right, and could be better
+			}{failed == 0, results, notices})
+		} else {
+			err = writeTable(in.stdout, results, sum, notices)
+		}
+		if err == nil && failed > 0 {
+			err = fmt.Errorf("failed tests: %d", failed)
+		}
+		return err
 	}
-	if err == nil && failed > 0 {
-		err = fmt.Errorf("failed tests: %d", failed)
-	}
-	return err
 }
 
 func tally(results []selfcheck.Result) (text string, failed int) {

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"errors"
+	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -50,7 +51,10 @@ func TestCommands(t *testing.T) {
 		{"report", "", 2, "", "usage: gateway report -o FILE"},
 		{"report -o a b", "", 2, "", "usage: gateway report -o FILE"},
 		{"report -json -o a", "", 2, "", "usage: gateway report -o FILE"},
-		{"report -x", "", 2, "", "usage: gateway report -o FILE"},
+		{"report -x", "", 2, "", "flag provided but not defined: -x; usage: gateway report -o FILE"},
+		{"backup", "", 2, "", "wrong arguments; usage: gateway backup FILE"},
+		{"plan check p -at noon", "", 2, "", `invalid value "noon" for flag -at`},
+		{"check -at 2027-01-12T14:05:00Z", "", 2, "", "flag provided but not defined: -at; usage: gateway check [-json]"},
 		{"report -o -", "", 1, "", "USAGE_DB is not set"},
 		{"-v", "", 2, "", "unknown command \"-v\""},
 	} {
@@ -90,16 +94,22 @@ func TestHelp(t *testing.T) {
 		}
 		return out
 	}
-	if list := ask("help"); list != help || ask("--help") != list {
+	list := ask("help")
+	if ask("--help") != list || !strings.HasPrefix(list, "gateway\n  serves\n\ngateway backup FILE\n  copies ") ||
+		!strings.HasSuffix(list, "2, a wrong call.\n") {
 		t.Errorf("got\n%s", list)
 	}
 	for _, c := range commands {
 		words := strings.Fields(c.name)
 		usage := ask(append([]string{"help"}, words...)...)
-		wantContains(t, usage, "gateway "+c.name)
-		for _, name := range c.flags {
-			wantContains(t, usage, "\n  -"+name)
-		}
+		wantContains(t, list, "\n\n"+usage+"\n")
+		flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
+		c.setup(flags)
+		flags.VisitAll(func(f *flag.Flag) {
+			value, _ := flag.UnquoteUsage(f)
+			wantContains(t, c.call, strings.TrimSpace("-"+f.Name+" "+value))
+			wantContains(t, usage, "\n  -"+f.Name)
+		})
 		if got := ask(append(words, "FILE", "-h")...); got != usage {
 			t.Errorf("%s: got\n%s", c.name, got)
 		}

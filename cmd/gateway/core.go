@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"os/signal"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway"
@@ -167,5 +170,27 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 		case <-s.stopped:
 		}
 		before.close(after)
+	})
+}
+
+// reloadOnHangup reads the known clients, the plan, the deployment and the
+// endpoints again on SIGHUP, until ctx ends. After that a signal does nothing: it
+// must not end a process that drains.
+func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	s.background.Go(s.log, "waiting for SIGHUP", func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangup:
+			}
+			safego.Do(s.log, "reloading", func() {
+				s.clients.Reload()
+				s.lifecycle.Reload()
+				s.reload(ctx, cfg)
+			})
+		}
 	})
 }

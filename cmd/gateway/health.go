@@ -1,7 +1,10 @@
 package main
 
 import (
+	"context"
+	"flag"
 	"fmt"
+	"net/http"
 	"runtime"
 	"slices"
 	"strings"
@@ -159,4 +162,26 @@ func settingTable(cfg *config) admin.Table {
 		}
 	}
 	return t
+}
+
+// healthTimeout is shorter than the 30 seconds that Docker waits.
+const healthTimeout = 5 * time.Second
+
+// askHealth is `gateway health`: it asks the service that has the same environment. It needs no shell and
+// no other program, so that it works in an image that has nothing else.
+func askHealth(*flag.FlagSet) action {
+	return configured(func(_ context.Context, in invocation, cfg *config) error {
+		client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{}} // without a proxy
+		// An address without a host, or with 0.0.0.0, is dialled on this machine.
+		response, err := client.Get("http://" + cfg.ListenAddr + "/" + servedVersions()[0] + "/swap/healthcheck")
+		if err != nil {
+			return err
+		}
+		defer response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("the service answers %s", response.Status)
+		}
+		_, err = fmt.Fprintln(in.stdout, "ok")
+		return err
+	})
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"flag"
 	"strings"
 	"testing"
 	"time"
@@ -20,23 +21,28 @@ const (
          "gate": ` + gate + `}}}`
 )
 
-// planCheck runs the command with the versions that the guide shows, whatever this
+// runPlanCheck runs the command with the versions that the guide shows, whatever this
 // program serves.
-func planCheck(t *testing.T, now time.Time, args ...string) (string, error) {
+func runPlanCheck(t *testing.T, now time.Time, args ...string) (string, error) {
 	t.Helper()
-	var out strings.Builder
-	in := invocation{stdout: &out}
-	if err := in.parse(command{name: "plan check", args: 1, flags: []string{"at", "json"}}, args); err != nil {
+	var p *planCheck
+	c := command{name: "plan check", args: 1, setup: func(flags *flag.FlagSet) action {
+		p = planCheckOf(flags)
+		return nil
+	}}
+	args, _, err := c.parse(args)
+	if err != nil {
 		return "", err
 	}
-	err := checkPlanOf(t.Context(), in, &config{}, []string{"v3", "v3legacy", "v1"}, now)
+	var out strings.Builder
+	err = p.run(t.Context(), invocation{args: args, stdout: &out}, &config{}, []string{"v3", "v3legacy", "v1"}, now)
 	return out.String(), err
 }
 
 func TestPlanCheckAsJSON(t *testing.T) {
 	check := func(plan string) (found checked, err error) {
 		t.Helper()
-		out, err := planCheck(t, time.Now(), "-json", tempFile(t, plan), "-at", "2027-02-26T00:00:00Z")
+		out, err := runPlanCheck(t, time.Now(), "-json", tempFile(t, plan), "-at", "2027-02-26T00:00:00Z")
 		if err := json.Unmarshal([]byte(out), &found); err != nil {
 			t.Fatalf("%v in\n%s", err, out)
 		}
@@ -63,7 +69,7 @@ func TestPlanCheckAtATime(t *testing.T) {
 		file:                                     "v1: active at 2026-08-01T00:00:00Z",
 	} {
 		now := time.Date(2026, 8, 1, 0, 0, 0, 1, time.UTC)
-		out, err := planCheck(t, now, strings.Fields(args)...)
+		out, err := runPlanCheck(t, now, strings.Fields(args)...)
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
@@ -92,7 +98,7 @@ func TestPlanCheckSaysWhoSeesWhat(t *testing.T) {
 		}},
 		{whole, brownout, []string{"clients in the share of 100 %  410 VERSION_BROWNOUT"}},
 	} {
-		out, err := planCheck(t, time.Now(), tempFile(t, tt.plan), "-at", tt.at)
+		out, err := runPlanCheck(t, time.Now(), tempFile(t, tt.plan), "-at", tt.at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,7 +121,7 @@ func TestPlanCheckRefuses(t *testing.T) {
 		bad + " -at noon":  {`"noon" for flag -at`},
 		bad + " -when now": {"-when"},
 	} {
-		out, err := planCheck(t, time.Now(), strings.Fields(args)...)
+		out, err := runPlanCheck(t, time.Now(), strings.Fields(args)...)
 		if err == nil || out != "" {
 			t.Fatalf("%s: got %v and %s", args, err, out)
 		}
@@ -140,7 +146,7 @@ func TestGuideShowsWhatPlanCheckPrints(t *testing.T) {
 	check := func(name, plan, command string) {
 		t.Helper()
 		writeFile(t, name, plan)
-		got, err := planCheck(t, time.Now(), strings.Fields(command)...)
+		got, err := runPlanCheck(t, time.Now(), strings.Fields(command)...)
 		if err != nil {
 			got += err.Error()
 		}

@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -143,8 +146,8 @@ func (s variable) shown() string {
 
 // asWord quotes a text that would not stand as one word in a line.
 func asWord(text string) string {
-	odd := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
-	if text == "" || strings.ContainsFunc(text, odd) {
+	unclear := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
+	if text == "" || strings.ContainsFunc(text, unclear) {
 		return strconv.Quote(text)
 	}
 	return text
@@ -161,6 +164,23 @@ func newEnvironment(variables []string) environment {
 		env[name] = value
 	}
 	return env
+}
+
+// showConfig is `gateway config`: it shows what is in force, where it came from, and what is allowed, also for a
+// configuration with mistakes, so that they can be found.
+func showConfig(*flag.FlagSet) action {
+	return func(ctx context.Context, in invocation) error {
+		table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(table, "VARIABLE\tVALUE\tFROM\tLIMITS")
+		for _, s := range settings(in.env) {
+			fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.name, s.shown(), s.from, s.limits)
+		}
+		if err := table.Flush(); err != nil {
+			return err
+		}
+		_, err := readConfig(ctx, in.env)
+		return err
+	}
 }
 
 // ourPrefixes begin the names of settings that no other program is likely to share.

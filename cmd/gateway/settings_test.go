@@ -79,10 +79,10 @@ func TestGuideHasEverySettingAndCommand(t *testing.T) {
 		}
 		wantRow("`"+name+"`", standard, s.limits.String())
 	}
-	for line := range strings.Lines(help) {
-		if strings.HasPrefix(line, "gateway") {
-			wantRow("`" + strings.TrimSpace(line) + "`")
-		}
+	wantRow("`gateway`")
+	wantRow("`gateway help [COMMAND]`")
+	for _, c := range commands {
+		wantRow("`" + c.usage() + "`")
 	}
 }
 

@@ -57,7 +57,7 @@ func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
 		}
 	}
 	r.Age(b, store.ReportDays)
-	if r.DB.Shared { // as PostgreSQL does by itself
+	if r.Store.Shared { // as PostgreSQL does by itself
 		r.Exec(b, "analyze")
 	}
 	return r

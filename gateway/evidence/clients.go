@@ -99,8 +99,8 @@ const (
 
 // Changed is called when counts were written.
 func (r *Reader) Changed() {
-	if kept := r.kept.Load(); kept != nil && !kept.slow {
-		r.kept.CompareAndSwap(kept, nil)
+	if cached := r.cached.Load(); cached != nil && !cached.slow {
+		r.cached.CompareAndSwap(cached, nil)
 	}
 }
 
@@ -108,8 +108,8 @@ func (r *Reader) Changed() {
 // done just now.
 func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
 	today := at.Unix() / day
-	if kept := r.kept.Load(); kept != nil && kept.day == today {
-		return kept, nil
+	if cached := r.cached.Load(); cached != nil && cached.day == today {
+		return cached, nil
 	}
 	began := time.Now()
 	read := &reading{day: today}
@@ -133,10 +133,10 @@ func (r *Reader) read(db *store.Session, at time.Time) (*reading, error) {
 	r.summarise(read)
 	took := time.Since(began)
 	read.slow = took > r.options.Slow
-	r.kept.Store(read)
+	r.cached.Store(read)
 	// A reading of many clients is large: it is not kept longer than it is used.
 	safego.After(max(keepReading, 10*took), r.options.Log, "forgetting a reading", func() {
-		r.kept.CompareAndSwap(read, nil)
+		r.cached.CompareAndSwap(read, nil)
 	})
 	return read, nil
 }

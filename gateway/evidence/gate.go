@@ -290,8 +290,8 @@ func (r *registry) reader(
 	return func(id string) (registered, known bool) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		got, kept := r.known[id]
-		if ask == nil || budget == 0 || kept && now.Before(got.until) {
+		got, remembered := r.known[id]
+		if ask == nil || budget == 0 || remembered && now.Before(got.until) {
 			return got.registered, got.asked
 		}
 		budget--

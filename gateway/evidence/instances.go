@@ -241,14 +241,14 @@ func (r *Reader) ReadStats(q *store.Session, at time.Time) *Stats {
 	if differ != "" {
 		s.Notes = append(s.Notes, differ+"; clients get different answers, and gates hold")
 	}
-	s.Notes = append(s.Notes, r.strange(runs, at)...)
+	s.Notes = append(s.Notes, r.anomalies(runs, at)...)
 	s.Notes = append(s.Notes, gaps(q, yesterday*day)...)
 	return s
 }
 
-// strange notes instances that are silent, counts from the future, and a file that several
+// anomalies are instances that are silent, counts from the future, and a file that several
 // processes write to.
-func (r *Reader) strange(runs []run, at time.Time) (notes []string) {
+func (r *Reader) anomalies(runs []run, at time.Time) (notes []string) {
 	others := 0
 	for _, i := range runs {
 		if i.silent(at) {

@@ -74,7 +74,7 @@ const (
 func (r *Reader) Simulate(ctx context.Context, plan *lifecycle.Plan) (Simulation, error) {
 	s := Simulation{At: r.options.Now().UTC(), Notes: []string{}, Windows: []Hit{}, Sunset: map[string]Hit{}}
 	s.Verdicts = map[string]*lifecycle.Verdict{}
-	err := r.inTurn(ctx, func(db *store.Session, at time.Time) error {
+	err := r.exclusive(ctx, func(db *store.Session, at time.Time) error {
 		first := store.FirstDay(at, simulatedWeeks*7)
 		runs := readRuns(db, first*day-week) // a window that is under way looks back a week more
 		if missing := missing(db, runs, at, first*day, 0, time.Time{}); len(missing) > 0 {

@@ -63,8 +63,8 @@ type Reader struct {
 	writer  Writer
 
 	registry registry
-	turn     chan struct{}           // full while something is read that takes long
-	kept     atomic.Pointer[reading] // the last one; nil if it is too old
+	slot     chan struct{}           // full while something is read that takes long
+	cached   atomic.Pointer[reading] // the last one; nil if it is too old
 }
 
 // New makes a reader of a database. Whoever opened that closes it.
@@ -84,19 +84,19 @@ func New(db *store.Store, o Options, w Writer) *Reader {
 	if w.Notes == nil {
 		w.Notes = func() []string { return nil }
 	}
-	r := &Reader{options: o, db: db, writer: w, turn: make(chan struct{}, 1)}
+	r := &Reader{options: o, db: db, writer: w, slot: make(chan struct{}, 1)}
 	r.registry.known = map[string]registration{}
 	return r
 }
 
-// inTurn runs one slow read at a time, at the database's time and with all counts
+// exclusive runs one slow read at a time, at the database's time and with all counts
 // written.
-func (r *Reader) inTurn(ctx context.Context, read func(*store.Session, time.Time) error) error {
+func (r *Reader) exclusive(ctx context.Context, read func(*store.Session, time.Time) error) error {
 	limited, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	select {
-	case r.turn <- struct{}{}:
-		defer func() { <-r.turn }()
+	case r.slot <- struct{}{}:
+		defer func() { <-r.slot }()
 	case <-limited.Done():
 		return cmp.Or(ctx.Err(), errors.New("too many reports are being read"))
 	}

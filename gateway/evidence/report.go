@@ -99,7 +99,7 @@ func (d Day) Time() time.Time { return time.Unix(int64(d), 0).UTC() }
 // Report reads one page of the clients that match a query, and the numbers of every
 // version.
 func (r *Reader) Report(ctx context.Context, q Query) (report Report, err error) {
-	err = r.inTurn(ctx, func(db *store.Session, at time.Time) error {
+	err = r.exclusive(ctx, func(db *store.Session, at time.Time) error {
 		report, err = r.report(db, q, at)
 		return err
 	})
@@ -241,7 +241,7 @@ const csvChunk = 10_000
 func (r *Reader) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 	var found []*Client
 	var at time.Time
-	err := r.inTurn(ctx, func(db *store.Session, now time.Time) (err error) {
+	err := r.exclusive(ctx, func(db *store.Session, now time.Time) (err error) {
 		at = now
 		_, found, err = r.find(db, q, at)
 		return err

@@ -48,7 +48,7 @@ type Keeper struct {
 	watch  jsonfile.Watch[planInForce]
 	gates  gates
 	stages map[string]Stage     // as last logged
-	said   map[string]time.Time // when the log last said something
+	logged map[string]time.Time // when the log last said something
 }
 
 // planInForce is a plan and a recent reading of its gates. Every poll replaces it.
@@ -78,7 +78,7 @@ func start(o Options, counts Counts) (k *Keeper, err error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	k = &Keeper{options: o, stages: map[string]Stage{}, said: map[string]time.Time{}}
+	k = &Keeper{options: o, stages: map[string]Stage{}, logged: map[string]time.Time{}}
 	k.gates = newGates(counts, o.Now, o.Log)
 	k.watch = jsonfile.Watch[planInForce]{
 		Path: o.File, Size: jsonfile.MaxSize, What: "lifecycle plan",
@@ -255,9 +255,9 @@ func (k *Keeper) log(v *served, now time.Time) {
 // sayEvery logs something, unless it was logged within the pause.
 func (k *Keeper) sayEvery(pause time.Duration, about string, level slog.Level, what string, args ...any) {
 	now := k.options.Now()
-	if last := k.said[about]; now.Sub(last) < pause && !now.Before(last) {
+	if last := k.logged[about]; now.Sub(last) < pause && !now.Before(last) {
 		return
 	}
-	k.said[about] = now
+	k.logged[about] = now
 	k.options.Log.Log(context.Background(), level, what, args...)
 }

@@ -35,7 +35,7 @@ import (
 // what dialect replaces. The writer and the gates have connections of their own, so
 // that they never wait for what a page reads.
 type Store struct {
-	*sql.DB
+	DB     *sql.DB          // the connections of the writer and of gates
 	Shared bool             // PostgreSQL: other instances may be running
 	Most   int64            // the size above which counts are given up, in bytes
 	Clock  func() time.Time // that of a PostgreSQL, in tests; its own if nil

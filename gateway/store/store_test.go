@@ -104,7 +104,7 @@ func TestTablesAreStrict(t *testing.T) {
 			"insert into quotegate_totals values (null, 'v1', 'served', 1, 0)",
 			"update quotegate_instances set written = 'now'",
 		} {
-			q := r.DB.Ask(t.Context())
+			q := r.Store.Ask(t.Context())
 			if q.Exec(statement); q.Err == nil {
 				t.Errorf("%s: it was taken", statement)
 			}
@@ -242,7 +242,7 @@ func TestPagesDelayNobody(t *testing.T) {
 			o.WriteTimeout = 5 * time.Second
 		})
 		read := func(row func()) {
-			r.DB.AskPages(t.Context()).Each("select 1 from quotegate_instances", nil, []any{new(int)}, row)
+			r.Store.AskPages(t.Context()).Each("select 1 from quotegate_instances", nil, []any{new(int)}, row)
 		}
 		read(func() {
 			read(func() {

@@ -90,7 +90,7 @@ func TestEveryCallIsWrittenOnce(t *testing.T) {
 
 // makeReadOnly makes every open session of the writer read-only.
 func makeReadOnly(t *testing.T, _ *wire, r *recorded.Rig) {
-	for range r.DB.DB.Stats().OpenConnections {
+	for range r.DB.Stats().OpenConnections {
 		connection, err := r.DB.Conn(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -210,7 +210,7 @@ func TestSQLiteCannotGrow(t *testing.T) {
 				r.Up(t, 24*time.Hour)
 			}
 			r.Exec(t, "pragma max_page_count = 1") // no more than it has
-			r.DB.Most = most
+			r.Store.Most = most
 			for i := range clients {
 				r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
 			}

@@ -151,10 +151,10 @@ func TestDatabaseHasAGreatestSize(t *testing.T) {
 			r.Exec(t, "analyze") // so that it knows how many rows there are
 		}
 		r.Flush(t)
-		if bytes := r.Stats().Bytes; bytes == 0 || bytes > r.DB.Most {
+		if bytes := r.Stats().Bytes; bytes == 0 || bytes > r.Store.Most {
 			t.Errorf("got %d bytes", bytes)
 		}
-		r.DB.Most = 1000
+		r.Store.Most = 1000
 		r.Flush(t)
 		expect(t, "days", days(t, r), "1 4 200 50")
 		r.Flush(t) // it waits until it is known how large the database is now

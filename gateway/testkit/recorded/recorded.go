@@ -4,6 +4,7 @@ package recorded
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -34,7 +35,8 @@ var Noon = time.Date(2027, 3, 10, 12, 32, 10, 0, time.UTC)
 type Rig struct {
 	*usage.Recorder
 	Read  *evidence.Reader
-	DB    *store.Store
+	Store *store.Store
+	DB    *sql.DB // its connections
 	Clock *clock.Clock
 	Log   *journal.Journal
 }
@@ -94,7 +96,8 @@ func Start(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) (
 	r.Recorder, err = usage.New(t.Context(), db, o)
 	if err == nil {
 		r.Read = r.Reader()
-		r.DB = db
+		r.Store = db
+		r.DB = db.DB
 	}
 	return r, err
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/jsonfile"
+)
+
+// simulatePlan is `gateway plan simulate`: it predicts whom a plan would refuse, from the
+// calls in USAGE_DB.
+func simulatePlan(flags *flag.FlagSet) action {
+	asJSON := asJSON(flags)
+	return configured(func(ctx context.Context, in invocation, cfg *config) error {
+		plan, err := lifecycle.Read(in.args[0], servedVersions())
+		if err != nil {
+			return err
+		}
+		reader, closeDB, err := openUsage(ctx, cfg, servedVersions(), time.Now())
+		if err != nil {
+			return err
+		}
+		defer closeDB()
+		simulation, err := reader.Simulate(ctx, plan)
+		if err != nil {
+			return fmt.Errorf("USAGE_DB: %w", err)
+		}
+		if *asJSON {
+			return writeJSON(in.stdout, simulation)
+		}
+		return simulation.Print(in.stdout)
+	})
+}
+
+// checked is what `gateway plan check -json` prints.
+type checked struct {
+	File     string              `json:"file"`
+	Hash     string              `json:"hash,omitempty"`
+	Valid    bool                `json:"valid"`
+	Faults   []string            `json:"faults"` // of a plan that is not valid
+	At       time.Time           `json:"at"`
+	Warnings []string            `json:"warnings"` // about the counts
+	Versions []lifecycle.Outlook `json:"versions"` // of a valid plan
+}
+
+// checkPlan is `gateway plan check`.
+func checkPlan(flags *flag.FlagSet) action {
+	p := planCheckOf(flags)
+	return configured(func(ctx context.Context, in invocation, cfg *config) error {
+		return p.run(ctx, in, cfg, servedVersions(), time.Now())
+	})
+}
+
+// planCheck has the flags of `gateway plan check`.
+type planCheck struct {
+	at   time.Time // zero: now
+	json *bool
+}
+
+func planCheckOf(flags *flag.FlagSet) *planCheck {
+	p := &planCheck{json: asJSON(flags)}
+	flags.TextVar(&p.at, "at", time.Time{},
+		"show the plan as it is at this `TIME`, such as 2027-01-12T14:05:00Z, instead of now")
+	return p
+}
+
+// run describes a plan at a time, or returns all its faults. With USAGE_DB it also says
+// what its gates make of the counts.
+func (p *planCheck) run(ctx context.Context, in invocation, cfg *config, versions []string, now time.Time) error {
+	c := checked{
+		File:     in.args[0],
+		Faults:   []string{},
+		At:       p.at.UTC(),
+		Warnings: []string{},
+		Versions: []lifecycle.Outlook{},
+	}
+	if c.At.IsZero() {
+		c.At = now.UTC().Truncate(time.Second)
+	}
+	plan, err := jsonfile.Load(c.File, jsonfile.MaxSize, func(data []byte) (*lifecycle.Plan, error) {
+		c.Hash = lifecycle.Hash(data)
+		return lifecycle.Parse(data, versions)
+	})
+	switch {
+	case err != nil && *p.json:
+		c.Hash = ""
+		c.Faults = strings.Split(strings.TrimPrefix(err.Error(), c.File+":\n"), "\n")
+		return errors.Join(writeJSON(in.stdout, c), fmt.Errorf("%s is not a valid plan", c.File))
+	case err != nil:
+		return err
+	}
+	c.Valid = true
+	c.Versions = plan.Outlook(c.At)
+	c.readGates(ctx, cfg, versions, now)
+	if *p.json {
+		return writeJSON(in.stdout, c)
+	}
+	return texts.ExecuteTemplate(in.stdout, "plan.txt", c)
+}
+
+// readGates adds what the counts say about the gates of the plan now, if there is a
+// database.
+func (c *checked) readGates(ctx context.Context, cfg *config, versions []string, now time.Time) {
+	if cfg.Usage.DB == "" {
+		return
+	}
+	reader, closeDB, err := openUsage(ctx, cfg, versions, now)
+	if err != nil {
+		c.Warnings = append(c.Warnings, fmt.Sprintf("the gates are not compared with the counts: %v", err))
+		return
+	}
+	defer closeDB()
+	snapshot, err := lifecycle.Inspect(c.File, versions, reader, now)
+	if err != nil {
+		c.Warnings = append(c.Warnings, err.Error())
+	}
+	for i, v := range snapshot.Versions {
+		found := []string{v.Warning, v.Risk}
+		if v.Gate != nil && v.Gate.Why != "" {
+			found = append(found, "the gate holds now: "+v.Gate.Why)
+		}
+		for _, warning := range found {
+			if warning != "" && !slices.Contains(c.Versions[i].Warnings, warning) {
+				c.Versions[i].Warnings = append(c.Versions[i].Warnings, warning)
+			}
+		}
+	}
+}

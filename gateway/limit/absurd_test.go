@@ -1,9 +1,9 @@
 package limit
 
 import (
+	"context"
 	"io"
 	"net"
-
 	"sync/atomic"
 	"testing"
 
@@ -64,7 +64,7 @@ func (a *absurdServer) serve(conn net.Conn, behind string) {
 	}
 }
 
-// Whatever length a reply announces, at the start or later: memory decides, and Redis is used
+// Whatever a reply is or announces, at the start or later: memory decides, and Redis is used
 // again afterwards.
 func TestAbsurdReplies(t *testing.T) {
 	t.Parallel()
@@ -72,11 +72,16 @@ func TestAbsurdReplies(t *testing.T) {
 	for _, reply := range []string{
 		"$9223372036854775807\r\n",
 		"*9223372036854775807\r\n",
+		"$-5\r\n",
+		"*3\r\n*9223372036854775807\r\n",
+		"+OK\r\n+OK\r\n",
+		"HTTP/1.1 400 Bad Request\r\n\r\n",
 	} {
 		a := startAbsurd(t, s)
 		for _, url := range []string{
 			"redis://" + a.addr,
 			"redis://" + a.addr + "?addr=" + a.addr,
+			"redis://" + a.addr + "?master_name=main",
 		} {
 			a.reply.Store(&reply)
 			l := startShared(t, url, quiet, calm)
@@ -111,8 +116,8 @@ func TestAbsurdReplies(t *testing.T) {
 func TestALibraryPanics(t *testing.T) {
 	t.Parallel()
 	var j journal.Journal
-	none := struct{ redis.UniversalClient }{}
-	r := &redisCounter{client: none, timeouts: calm, log: logTo(&j)}
+	panics := func(context.Context, redis.Cmder) error { panic("a bug") }
+	r := &redisCounter{process: panics, timeouts: calm, log: logTo(&j)}
 	before := safego.Panics()
 	if d, ok := r.allow(alice.id, 30); ok || r.up() {
 		t.Errorf("got %+v, %t and up %t, want a failure", d, ok, r.up())

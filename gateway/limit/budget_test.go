@@ -140,6 +140,8 @@ func TestShardForgets(t *testing.T) {
 		{0, "key", 0, 2, 2}, {0, "key", 1, 2, 2},
 		{window, "c", 0, 2, 1}, // all are dropped, and c is new
 		{0, "other key", 0, 2, 1},
+		{0, "c", 1, 2, 1}, {window - 1, "c", 2, 2, 1}, {0, "b", 0, 2, 2},
+		{1, "a", 0, 2, 2}, // in the place of c, whose requests have left although it was seen just now
 	} {
 		now += step.later
 		d := s.allow(ids[step.from], 2, now)

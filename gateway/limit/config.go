@@ -1,6 +1,7 @@
 package limit
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/url"
@@ -64,7 +65,8 @@ func parseURL(text string) (connect func() redis.UniversalClient, err error) {
 			return nil, errURL
 		}
 		o.ContextTimeoutEnabled = true
-		o.DialTimeout = dialTimeout
+		o.DialTimeout = networkTimeout
+		o.ReadTimeout = cmp.Or(o.ReadTimeout, networkTimeout)
 		o.MaxRetries = -1
 		o.DialerRetries = 1
 		if o.TLSConfig != nil {
@@ -77,7 +79,7 @@ func parseURL(text string) (connect func() redis.UniversalClient, err error) {
 			return nil, errURL
 		}
 		o.ContextTimeoutEnabled = true
-		o.DialTimeout = dialTimeout
+		o.DialTimeout = networkTimeout
 		o.DialerRetries = 1
 		o.MaintNotificationsConfig = noNotices
 		if o.TLSConfig != nil {
@@ -90,7 +92,8 @@ func parseURL(text string) (connect func() redis.UniversalClient, err error) {
 		return nil, errURL
 	}
 	o.ContextTimeoutEnabled = true
-	o.DialTimeout = dialTimeout
+	o.DialTimeout = networkTimeout
+	o.ReadTimeout = cmp.Or(o.ReadTimeout, networkTimeout)
 	o.MaxRetries = -1
 	o.DialerRetries = 1
 	o.MaintNotificationsConfig = noNotices

@@ -57,10 +57,12 @@ func newLimiter(
 	l.quotes = newBudget(maxSources, now)
 	l.reads = newBudget(maxSources, now)
 	l.requests = newRequestLimit(requestsPerMinute(cfg.PerMinute), maxSources)
-	if cfg.RedisURL != "" {
-		l.redis = newRedisCounter(ctx, cfg, log, wait)
+	if cfg.RedisURL == "" {
+		return l, nil
 	}
-	return l, nil
+	var err error
+	l.redis, err = newRedisCounter(ctx, cfg, log, wait)
+	return l, err
 }
 
 // Close disconnects from Redis. Later requests are counted in memory.

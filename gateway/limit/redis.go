@@ -26,20 +26,21 @@ type timeouts struct {
 var defaultTimeouts = timeouts{answer: 50 * time.Millisecond, start: time.Second, probe: time.Second}
 
 const (
-	dialTimeout = time.Second // for a connection
-	probes      = 3           // have to be answered, until Redis is used again
+	networkTimeout = time.Second // for a connection, and for what is sent or received at once
+	probes         = 3           // have to be answered, until Redis is used again
 )
 
-//go:embed take.lua
-var takeScript string
+//go:embed count.lua
+var countScript string
 
-var take = redis.NewScript(takeScript)
+var countHash = redis.NewScript(countScript).Hash()
 
 // redisCounter counts sources in Redis, for all instances together. After a failure it
 // does not ask Redis until some probes were answered.
 type redisCounter struct {
 	client   redis.UniversalClient
-	prefix   string // of every key
+	process  redis.ProcessHook // sends a command with the client
+	prefix   string            // of every key
 	timeouts timeouts
 	log      *slog.Logger
 
@@ -48,12 +49,24 @@ type redisCounter struct {
 	watching safego.Group
 }
 
-func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait timeouts) *redisCounter {
+func newRedisCounter(
+	ctx context.Context, cfg Config, log *slog.Logger, wait timeouts,
+) (*redisCounter, error) {
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
 	logging.Disable()
-	connect, _ := parseURL(cfg.RedisURL) // Validate has accepted it
+	connect, err := parseURL(cfg.RedisURL)
+	if err != nil {
+		return nil, err
+	}
 	r := &redisCounter{client: connect(), prefix: cfg.RedisPrefix + "limit:", timeouts: wait, log: log}
+	r.process = r.client.Process
+	if server, ok := r.client.(*redis.Client); ok { // Sentinels lead to one server, too
+		r.process, err = pipelined(server)
+	}
+	if err != nil {
+		return nil, err
+	}
 	if err := r.probe(ctx, "", wait.start); err != nil {
 		r.fail("", err)
 	} else {
@@ -64,7 +77,21 @@ func newRedisCounter(ctx context.Context, cfg Config, log *slog.Logger, wait tim
 	r.watching.Go(log, what, func() {
 		safego.Every(ctx, wait.probe, log, what, func() { r.resume(ctx) })
 	})
-	return r
+	return r, nil
+}
+
+// pipelined sends the commands of concurrent requests together, which takes half as much of
+// the processor as one by one. A context ends the wait for a command, not the command. A
+// Cluster has no pipeline: the client would read its replies on goroutines of its own, where
+// a panic ends the process.
+func pipelined(server *redis.Client) (redis.ProcessHook, error) {
+	pipeline, err := server.AsyncAutoPipelineWithOptions(&redis.AutoPipelineOptions{
+		MaxConcurrentBatches: 8, // so that a command seldom waits for those before it
+		Unordered:            true,
+	})
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return pipeline.Submit(ctx, cmd).WaitContext(ctx)
+	}, err
 }
 
 func (r *redisCounter) up() bool { return r.failed.Load() == nil }
@@ -90,21 +117,30 @@ func (r *redisCounter) allow(from id, limit int) (decision, bool) {
 // run runs the script: one round trip, or two where a server does not know it yet. All
 // requests to Redis come through here. A panic of the library is a failure like any other.
 func (r *redisCounter) run(ctx context.Context, key string, window time.Duration, limit int) (decision, error) {
-	var said []int64
-	err := safego.Try(r.log, "asking Redis", func() (err error) {
-		said, err = take.Run(ctx, r.client, []string{key}, window.Microseconds(), limit).Int64Slice()
-		return err
+	var answer []int64
+	err := safego.Try(r.log, "asking Redis", func() error {
+		cmd := redis.NewIntSliceCmd(ctx, "evalsha", countHash, 1, key, window.Microseconds(), limit)
+		err := r.process(ctx, cmd)
+		if redis.HasErrorPrefix(err, "NOSCRIPT") {
+			cmd = redis.NewIntSliceCmd(ctx, "eval", countScript, 1, key, window.Microseconds(), limit)
+			err = r.process(ctx, cmd)
+		}
+		if err != nil {
+			return err // the command may still be under way, and has no result to be read
+		}
+		answer = cmd.Val()
+		return nil
 	})
 	if err != nil {
 		return decision{}, err
 	}
-	if len(said) != 3 {
+	if len(answer) != 3 {
 		return decision{}, errors.New("the script did not answer three numbers")
 	}
 	return decision{
-		allowed: said[0] == 1,
-		used:    int(said[1]),
-		wait:    time.Duration(said[2]) * time.Microsecond,
+		allowed: answer[0] == 1,
+		used:    int(answer[1]),
+		wait:    time.Duration(answer[2]) * time.Microsecond,
 	}, nil
 }
 

@@ -246,6 +246,22 @@ func TestTroubleWithRedis(t *testing.T) {
 	}
 }
 
+// A request waits for the answer as long as it was told, not as long as the network may take.
+func TestRedisIsSlow(t *testing.T) {
+	t.Parallel()
+	s := startRedis(t)
+	l := startShared(t, s.url(), quiet, timeouts{answer: 50 * time.Millisecond, start: calm.start, probe: time.Hour})
+	s.signal(syscall.SIGSTOP)
+	defer s.signal(syscall.SIGCONT)
+	began := time.Now()
+	if !l.passes(alice) || !l.isOn(Fallback)() {
+		t.Errorf("got %+v, want the fallback", l.Stats())
+	}
+	if took := time.Since(began); took >= networkTimeout {
+		t.Errorf("the request waited %s", took)
+	}
+}
+
 func nothing(*testing.T, *server) {}
 
 func set(name, value string) func(*testing.T, *server) {

@@ -6,6 +6,7 @@
 package chain
 
 import (
+	"encoding/hex"
 	"errors"
 	"strconv"
 	"strings"
@@ -113,7 +114,10 @@ func ParseAddress(text string) (common.Address, error) {
 	if !strings.HasPrefix(text, "0x") || !common.IsHexAddress(text) {
 		return common.Address{}, errShape
 	}
-	a := common.HexToAddress(text)
+	var digits [2 * common.AddressLength]byte
+	copy(digits[:], text[len("0x"):])
+	var a common.Address
+	_, _ = hex.Decode(a[:], digits[:]) // it has just been checked
 	mixed := strings.ContainsAny(text, "abcdef") && strings.ContainsAny(text, "ABCDEF")
 	if mixed && a.Hex() != text {
 		return common.Address{}, ErrChecksum

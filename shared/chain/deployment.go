@@ -235,13 +235,17 @@ func (d *Deployment) FindRouter(network ID, address common.Address) (Router, boo
 
 // Payout is where a swap is paid out.
 type Payout struct {
-	Network ID // of the pools
-	Pools   []common.Address
-	Token   common.Address // that they pay with
+	Network ID               // of the pools
+	Pool    common.Address   // the one in use
+	Retired []common.Address // those before it
+	Token   common.Address   // that they pay with
 	// Onward is set where the destination has no pool: the pool of the
 	// settlement chain burns the money there, and the issuer mints it.
 	Onward bool
 }
+
+// Pools are all pools that may have paid, the one in use first.
+func (p *Payout) Pools() []common.Address { return append([]common.Address{p.Pool}, p.Retired...) }
 
 // Payout finds the pools that can pay a token on dst: the one in use, then the
 // retired ones. It is false if no pair has that destination.
@@ -257,13 +261,13 @@ func (d *Deployment) Payout(dst ID, token common.Address) (Payout, bool) {
 	}
 	p := Payout{
 		Network: payer.id.Network(),
-		Pools:   []common.Address{current.Address},
+		Pool:    current.Address,
 		Token:   tokenOf(payer.id, payer.symbol).Address.Address,
 		Onward:  payer.id != dst,
 	}
 	for _, r := range d.retired {
 		if r.source() == payer {
-			p.Pools = append(p.Pools, r.Router.Address)
+			p.Retired = append(p.Retired, r.Router.Address)
 		}
 	}
 	return p, true

@@ -115,13 +115,13 @@ func TestPayout(t *testing.T) {
 		if err != nil || got.Token != paidIn.Address.Address {
 			t.Errorf("%s on %s is paid in %s, want %v", p.DstToken.Symbol, p.Dst, got.Token, paidIn)
 		}
-		row, known := d.FindRouter(got.Network, got.Pools[0])
+		row, known := d.FindRouter(got.Network, got.Pool)
 		if !known || row.Token.Symbol != p.DstToken.Symbol || !got.Onward && row.ChainID != p.Dst {
 			t.Errorf("%s on %s is paid by the pool of %s on %s", p.DstToken.Symbol, p.Dst, row.Token.Symbol, row.ChainID)
 		}
-		retired := slices.Contains(got.Pools, common.HexToAddress(oldRouter))
+		retired := slices.Contains(got.Pools(), common.HexToAddress(oldRouter))
 		if want := p.DstToken.Symbol == chain.USDC && (p.Dst == 8453 || got.Onward); retired != want {
-			t.Errorf("%s on %s: a retired pool is among %v: %v, want %v", p.DstToken.Symbol, p.Dst, got.Pools, retired, want)
+			t.Errorf("%s on %s: a retired pool is among %v: %v, want %v", p.DstToken.Symbol, p.Dst, got.Pools(), retired, want)
 		}
 	}
 	if got, ok := d.Payout(370, chain.Native.Address); ok {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -179,28 +178,31 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 		return nil, err
 	}
 	q := &Quote{Pair: pair, To: e.parts.Deployment.Target(pair), SrcAmount: req.Amount}
-	needed := e.needed(q)
-	isMissing := func(c Contract) bool { return e.parts.Missing(c.Network, c.Address) }
-	if i := slices.IndexFunc(needed, isMissing); i >= 0 {
-		q.Missing = &needed[i]
-	}
+	q.Missing = e.missing(q)
 	return q, nil
 }
 
-// needed are the contracts that a swap needs, as it passes through them. A native coin
-// among them is never missing.
-func (e *Engine) needed(q *Quote) []Contract {
+// missing is the first contract that a swap passes through and that does not exist, or nil. A
+// native coin is never missing.
+func (e *Engine) missing(q *Quote) *Contract {
 	d := e.parts.Deployment
 	src, dst := q.Pair.Src.Network(), q.Pair.Dst.Network()
-	list := make([]Contract, 0, 6)
-	list = append(list, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
+	needed := make([]Contract, 0, 6)
+	needed = append(needed, Contract{src, q.To.Address}, Contract{src, q.Pair.SrcToken.Address.Address})
 	if q.Pair.Route == chain.CCTPInbound {
-		list = append(list, Contract{d.Settlement.ChainID, d.Settlement.Receiver.Address})
+		needed = append(needed, Contract{d.Settlement.ChainID, d.Settlement.Receiver.Address})
 	}
 	if payout, ok := d.Payout(q.Pair.Dst, q.Pair.DstToken.Address.Address); ok {
-		list = append(list, Contract{payout.Network, payout.Pools[0]}, Contract{payout.Network, payout.Token})
+		needed = append(needed, Contract{payout.Network, payout.Pool}, Contract{payout.Network, payout.Token})
 	}
-	return append(list, Contract{dst, q.Pair.DstToken.Address.Address})
+	needed = append(needed, Contract{dst, q.Pair.DstToken.Address.Address})
+	for _, c := range needed {
+		if e.parts.Missing(c.Network, c.Address) {
+			found := c
+			return &found
+		}
+	}
+	return nil
 }
 
 // price checks the amount and subtracts the fees.

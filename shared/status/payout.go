@@ -176,7 +176,7 @@ type evidence struct {
 
 func (e *evidence) reads(o *order, block uint64) []rpc.Read {
 	topics := []*common.Hash{&calldata.SettledTopic, &o.id}
-	return []rpc.Read{rpc.ReadLogs(o.payout.Pools, topics, block, block, &e.logs), rpc.ReadBlock(block, &e.block)}
+	return []rpc.Read{rpc.ReadLogs(o.payout.Pools(), topics, block, block, &e.logs), rpc.ReadBlock(block, &e.block)}
 }
 
 // readPayout asks one endpoint: in one request if it says what another has said, in three
@@ -190,7 +190,7 @@ func (l *lookup) readPayout(
 		known = cmp.Or(known, b.paid)
 	}
 	reads := []rpc.Read{rpc.ReadLatest(&s.head)}
-	for _, pool := range o.payout.Pools {
+	for _, pool := range o.payout.Pools() {
 		reads = append(reads, rpc.ReadContract(pool, calldata.SettledIn(o.id), new(hexutil.Bytes)))
 	}
 	pools := len(reads) // behind the last of them
@@ -204,7 +204,7 @@ func (l *lookup) readPayout(
 	if reads[0].Err != nil {
 		return s, reads[0].Err
 	}
-	pool, block, err := readPools(o.payout.Pools, reads[1:pools])
+	pool, block, err := readPools(o.payout.Pools(), reads[1:pools])
 	if err != nil || block == 0 {
 		return s, err
 	}
@@ -264,7 +264,7 @@ func readPools(pools []common.Address, reads []rpc.Read) (pool common.Address, b
 func findLog(o *order, block uint64, logs []rpc.Log) *rpc.Log {
 	for i := range logs {
 		log := &logs[i]
-		isEvent := slices.Contains(o.payout.Pools, log.Address) && len(log.Topics) == 2 &&
+		isEvent := slices.Contains(o.payout.Pools(), log.Address) && len(log.Topics) == 2 &&
 			log.Topics[0] == calldata.SettledTopic && log.Topics[1] == o.id
 		if isEvent && uint64(log.BlockNumber) == block && !log.Removed {
 			return log

@@ -255,7 +255,7 @@ func (n *Net) Settle(ctx context.Context, o Order) (*Payout, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Payout{Order: o, Network: by.Network, Pool: by.Pools[0], Token: *token}
+	p := &Payout{Order: o, Network: by.Network, Pool: by.Pool, Token: *token}
 	if err := n.divide(ctx, p); err != nil {
 		return nil, err
 	}

@@ -59,8 +59,7 @@ func BenchmarkServedQuote(b *testing.B) {
 	allocations := float64(after.Mallocs-before.Mallocs) / float64(asked)
 	b.ReportMetric(allocations, "allocs/quote")
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/float64(asked), "B/quote")
-	// The service also does a little that is for no quote.
-	if asked > 1000 && allocations > mostAllocations+1 {
+	if asked > 1000 && allocations > mostAllocations { // of fewer, what the service does beside counts too much
 		b.Errorf("a quote costs %.1f allocations, want %d at most", allocations, mostAllocations)
 	}
 }

@@ -17,11 +17,12 @@ var DetailsParams = []string{"include", "from"}
 
 // DecodeDetails adds to a request which details it asks for, and for whom.
 func DecodeDetails(q Query, req *quote.Request) error {
-	var include string
-	if err := Read(q, "include", parseInclude, &include); err != nil {
+	include, err := Read(q, "include", parseInclude)
+	if err != nil {
 		return err
 	}
-	if err := Read(q, "from", parseFrom, &req.From); err != nil {
+	req.From, err = Read(q, "from", parseFrom)
+	if err != nil {
 		return err
 	}
 	req.Details = include != ""

@@ -134,47 +134,47 @@ func DecodeSwapToAnyone(q Query, parseChain func(string) (chain.ID, error)) (req
 	if err = q.Require(needed...); err != nil {
 		return req, err
 	}
-	if err = Read(q, "srcToken", text, &req.SrcToken); err != nil {
+	if req.SrcToken, err = Read(q, "srcToken", text); err != nil {
 		return req, err
 	}
-	if err = Read(q, "dstToken", text, &req.DstToken); err != nil {
+	if req.DstToken, err = Read(q, "dstToken", text); err != nil {
 		return req, err
 	}
-	if err = Read(q, "amount", fee.ParseAmount, &req.Amount); err != nil {
+	if req.Amount, err = Read(q, "amount", fee.ParseAmount); err != nil {
 		return req, err
 	}
-	if err = Read(q, "srcChain", parseChain, &req.SrcChain); err != nil {
+	if req.SrcChain, err = Read(q, "srcChain", parseChain); err != nil {
 		return req, err
 	}
-	if err = Read(q, "dstChain", parseChain, &req.DstChain); err != nil {
+	if req.DstChain, err = Read(q, "dstChain", parseChain); err != nil {
 		return req, err
 	}
 	var kind quote.RecipientType
-	if err = Read(q, "recipientType", quote.ParseRecipientType, &kind); err != nil {
+	if kind, err = Read(q, "recipientType", quote.ParseRecipientType); err != nil {
 		return req, err
 	}
-	err = Read(q, "recipient", kind.Parse, &req.Recipient)
+	req.Recipient, err = Read(q, "recipient", kind.Parse)
 	return req, err
 }
 
 // Integrator is the integrator that the request names, or zero.
 func (q Query) Integrator() (id calldata.IntegratorID, err error) {
-	err = Read(q, integratorParam, calldata.ParseIntegratorID, &id)
+	id, err = Read(q, integratorParam, calldata.ParseIntegratorID)
 	return id, err
 }
 
-// Read parses a parameter into to, which keeps its value if the parameter is absent.
-func Read[T any](q Query, name string, parse func(string) (T, error), to *T) error {
+// Read parses a parameter. The value is zero if the parameter is absent.
+func Read[T any](q Query, name string, parse func(string) (T, error)) (value T, err error) {
 	text, err := q.find(name)
 	if err != nil || text == "" {
-		return err
+		return value, err
 	}
-	value, err := parse(text)
+	value, err = parse(text)
 	if err != nil {
-		return fault.From(err).On(name)
+		var none T
+		return none, fault.From(err).On(name)
 	}
-	*to = value
-	return nil
+	return value, nil
 }
 
 // text is the parser of a parameter that needs none.

@@ -64,8 +64,9 @@ func TestQuery(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			q := queryOf(tt.query, nil)
-			var a, b int
-			err := cmp.Or(q.Require("a"), Read(q, "a", number, &a), Read(q, "b", number, &b))
+			a, errA := Read(q, "a", number)
+			b, errB := Read(q, "b", number)
+			err := cmp.Or(q.Require("a"), errA, errB)
 			if a != tt.a || b != tt.b {
 				t.Errorf("got %d and %d, want %d and %d", a, b, tt.a, tt.b)
 			}

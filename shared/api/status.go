@@ -44,10 +44,10 @@ func decodeStatus(query Query) (src chain.ID, hash common.Hash, err error) {
 	if err = query.Require(statusParams...); err != nil {
 		return src, hash, err
 	}
-	if err = Read(query, "srcChain", chain.ParseID, &src); err != nil {
+	if src, err = Read(query, "srcChain", chain.ParseID); err != nil {
 		return src, hash, err
 	}
-	err = Read(query, "txHash", parseHash, &hash)
+	hash, err = Read(query, "txHash", parseHash)
 	return src, hash, err
 }
 

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const root = "../.."
+const root = "../../.."
 
 // TestCompare runs the whole comparison for a moment, against the real gateway, which must answer every mix as the
 // client works it out. Fastify takes part where make bench has installed it.

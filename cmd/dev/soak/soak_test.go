@@ -52,7 +52,7 @@ func isRaced() bool {
 	return ok && slices.Contains(info.Settings, debug.BuildSetting{Key: "-race", Value: "true"})
 }
 
-const root = "../.."
+const root = "../../.."
 
 func build(t *testing.T) string {
 	t.Helper()

@@ -1,12 +1,12 @@
-// Command generate writes what follows from the table of chains: the tokens that the clients know, tables and lists in
-// the documents, the chains in the contract files, and the goldens that list chains. A file says where by a mark, a
-// comment with the name of the part:
+// Command generate writes what follows from other files, at the root of the module:
 //
-//	<!-- generated: pairs -->
-//	…
-//	<!-- generated end -->
+//   - from the table of chains, the tokens that the clients know, tables and lists in the documents, and the chains in
+//     the contract files. A file says where by a mark, a comment with the name of the part:
+//     <!-- generated: pairs --> … <!-- generated end -->
+//   - the contract files that are served, v*/openapi.yaml, from v*/contract.yaml and shared/api/contract;
+//   - the goldens.
 //
-// It runs at the root of the module. The tests of this package compare, and write nothing.
+// The tests of this package compare, and write nothing.
 package main
 
 import (
@@ -17,13 +17,12 @@ import (
 )
 
 func main() {
-	err := writeParts()
-	if err == nil {
-		err = writeGoldens() // the gateway that they record knows the parts
-	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+	// Each needs what the one before wrote.
+	for _, step := range []func() error{writeParts, writeContracts, writeGoldens} {
+		if err := step(); err != nil {
+			fmt.Fprintln(os.Stderr, "generate:", err)
+			os.Exit(1)
+		}
 	}
 }
 
@@ -33,15 +32,39 @@ func writeParts() error {
 		return err
 	}
 	for _, f := range files {
-		text, outdated, err := f.render()
+		text, _, err := f.render()
 		if err != nil {
 			return err
 		}
-		if outdated == nil {
-			continue
+		if err := write(f.path, text); err != nil {
+			return err
 		}
-		fmt.Println("writing", f.path)
-		if err := os.WriteFile(f.path, []byte(text), 0o644); err != nil {
+	}
+	return nil
+}
+
+// write writes a file, unless it has this text already.
+func write(path, text string) error {
+	before, err := os.ReadFile(path)
+	if err == nil && string(before) == text {
+		return nil
+	}
+	fmt.Println("writing", path)
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+func writeContracts() error {
+	sources, err := filepath.Glob(contractSources)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		version := filepath.Dir(source)
+		text, err := composeContract(".", version)
+		if err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+		if err := write(filepath.Join(version, "openapi.yaml"), text); err != nil {
 			return err
 		}
 	}

@@ -115,7 +115,7 @@ release: ## make dist/: static binaries, npm package, licences, checksums; needs
 ##@ Measure
 
 # It wants a quiet machine.
-bench: ## measure the parts, then the served gateway beside alternatives: minutes; needs npm
+bench: ## measure the parts, then the served gateway beside a bare and a plain one: minutes
 	go test -run '^$$' -bench . -benchmem ./...
 	go run ./cmd/dev/bench
 

@@ -5,46 +5,56 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/load"
 )
 
-// tally is what came of the requests.
-type tally struct {
-	quoting      atomic.Int64 // requests for a quote that were answered
-	abandoned    atomic.Int64 // that their client gave up
-	logged       atomic.Int64 // that the gateway's access log knows of
-	dropped      atomic.Int64 // lines that are missing from the log, as it says itself
-	read, unread atomic.Int64 // quotes that say what an account has, and those that say why they do not
+// What is counted beside the answers, which are counted by their status and kind.
+const (
+	answered     = "quotes: answered"
+	givenUp      = "quotes: given up by the client"
+	logged       = "quotes: in the access log"
+	dropped      = "lines missing from the log, as it says itself"
+	holdingShown = "holdings shown"
+	holdingNot   = "holdings not shown, with the reason"
+)
 
+// tally counts what came of the requests, and keeps all that went wrong.
+type tally struct {
 	log sync.RWMutex // locked while nobody reads the log
 
 	mu       sync.Mutex
-	answers  map[string]int // by status and kind
+	counts   map[string]int
 	slowest  time.Duration
 	failures []error
 }
 
-// maxFailures is how many are told; the rest are like them.
-const maxFailures = 20
+func (t *tally) count(name string, n int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.counts == nil {
+		t.counts = map[string]int{}
+	}
+	t.counts[name] += n
+}
 
-func (t *tally) answered(q question, a load.Answer) {
+func (t *tally) answer(q question, a load.Answer) {
+	t.count(fmt.Sprintf("%d %s", a.Status, q.kind), 1)
 	if q.asksForQuote() {
-		t.quoting.Add(1)
+		t.count(answered, 1)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.answers == nil {
-		t.answers = map[string]int{}
-	}
-	t.answers[fmt.Sprintf("%d %s", a.Status, q.kind)]++
 	t.slowest = max(t.slowest, a.Took)
 }
+
+// maxFailures is how many are told; the rest are like them.
+const maxFailures = 20
 
 func (t *tally) fail(format string, args ...any) {
 	t.mu.Lock()
@@ -67,16 +77,34 @@ func (t *tally) see(line []byte) {
 	defer t.log.RUnlock()
 	var entry struct {
 		Msg, Route      string
-		Lines, Unlogged int64
+		Lines, Unlogged int
 	}
 	_ = json.Unmarshal(line, &entry) // the runtime's own messages are not JSON
 	if entry.Msg == "request" && strings.HasSuffix(entry.Route, "/quote") {
-		t.logged.Add(1)
+		t.count(logged, 1)
 	}
-	t.dropped.Add(entry.Lines + entry.Unlogged)
+	t.count(dropped, entry.Lines+entry.Unlogged)
 	for _, wrong := range []string{"DATA RACE", "panic", "fatal error", secret} {
 		if bytes.Contains(line, []byte(wrong)) {
 			t.fail("the gateway's log shows %q: %s", wrong, line)
+		}
+	}
+}
+
+// verdict finds what the judges of single answers cannot see.
+func (t *tally) verdict() {
+	inLog, missing := t.counts[logged], t.counts[dropped]
+	asked, left := t.counts[answered], t.counts[givenUp]
+	if inLog+missing < asked || inLog > asked+left {
+		t.fail("the log knows of %d requests for a quote and dropped %d lines, while %d were answered and %d given up",
+			inLog, missing, asked, left)
+	}
+	for _, name := range []string{
+		"200 " + aboutIntegrator, "503 " + aboutIntegrator, "200 " + aboutStatus, "503 " + aboutStatus,
+		holdingShown, holdingNot,
+	} {
+		if t.counts[name] == 0 {
+			t.fail("%s: none, so it was not seen whether nodes fail", name)
 		}
 	}
 }
@@ -91,13 +119,10 @@ func (t *tally) err() error {
 func (t *tally) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	total := 0
-	var lines []string
-	for name, n := range t.answers {
-		total += n
-		lines = append(lines, fmt.Sprintf("  %-40s %d\n", name, n))
+	var text strings.Builder
+	fmt.Fprintf(&text, "every answer was checked; the slowest took %s\n", t.slowest.Round(time.Millisecond))
+	for _, name := range slices.Sorted(maps.Keys(t.counts)) {
+		fmt.Fprintf(&text, "  %-48s %d\n", name, t.counts[name])
 	}
-	slices.Sort(lines)
-	return fmt.Sprintf("%d answers, each of them checked:\n%s  %-40s %d\n  %-40s %s\n", total, strings.Join(lines, ""),
-		"given up by the client", t.abandoned.Load(), "slowest answer", t.slowest.Round(time.Millisecond))
+	return text.String()
 }

@@ -55,18 +55,21 @@ func serveIfAsked(args []string) {
 	if len(args) != 3 {
 		return
 	}
-	var handler http.Handler
+	server := http.Server{Addr: args[2]}
 	var err error
 	switch args[1] {
 	case bare:
-		handler, err = newBare(os.Stdin)
+		server.Handler, err = newBare(os.Stdin)
 	case plain:
-		handler, err = newPlain(os.Stderr)
+		server.ReadTimeout = 5 * time.Second // what a server on the Internet has, and the gateway too
+		server.WriteTimeout = 20 * time.Second
+		server.IdleTimeout = 75 * time.Second
+		server.Handler, err = newPlain(os.Stderr)
 	default:
 		return
 	}
 	if err == nil {
-		err = http.ListenAndServe(args[2], handler)
+		err = server.ListenAndServe()
 	}
 	fmt.Fprintln(os.Stderr, err)
 	os.Exit(1)

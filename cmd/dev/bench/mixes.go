@@ -83,26 +83,24 @@ func (f *fleet) learn() error {
 	}
 	defer gateway.Kill()
 	progress("checking %d quotes", mixSize*len(mixes))
+	conn := load.Conn{Addr: gateway.Addr}
+	defer conn.Close()
 	f.exchanges = map[string][]exchange{}
 	for _, mix := range mixes {
 		rng := rand.New(rand.NewPCG(1, 2))
-		exchanges := make([]exchange, mixSize)
-		requests := make([]load.Request, mixSize)
-		for i := range requests {
-			wish := checker.Random(rng, pairs[i%len(pairs)])
-			requests[i] = exchanges[i].learn(checker, mix, wish, i)
+		for n := range mixSize {
+			e, err := learn(&conn, checker, mix, checker.Random(rng, pairs[n%len(pairs)]), n)
+			if err != nil {
+				return err
+			}
+			f.exchanges[mix] = append(f.exchanges[mix], e)
 		}
-		next := func(n int) load.Request { return requests[n] }
-		if _, err := load.Run(f.ctx, gateway.Addr, connections, mixSize, next); err != nil {
-			return err
-		}
-		f.exchanges[mix] = exchanges
 	}
 	return nil
 }
 
-// learn is request number n of a mix, whose answer becomes the one that it must get.
-func (e *exchange) learn(checker *quotecheck.Checker, mix string, wish client.Request, n int) load.Request {
+// learn asks for number n of a mix.
+func learn(conn *load.Conn, checker *quotecheck.Checker, mix string, wish client.Request, n int) (exchange, error) {
 	version := "v3"
 	terms := quotecheck.Terms{}
 	switch mix {
@@ -112,23 +110,22 @@ func (e *exchange) learn(checker *quotecheck.Checker, mix string, wish client.Re
 		wish.Integrator = common.Address{0xa1, byte(n % partners)}
 		terms.IntegratorBPS = partnerBPS
 	}
-	e.target = quotecheck.Target(version, wish)
+	e := exchange{target: quotecheck.Target(version, wish)}
 	if mix == details {
 		e.target += "&include=details"
 	}
-	return load.Request{Target: e.target, Client: n, Judge: func(a load.Answer, err error) error {
-		if err != nil {
-			return err
-		}
-		if _, err := checker.Check(version, wish, terms, a.Body); err != nil {
-			return fmt.Errorf("GET %s: got %d %s: %w", e.target, a.Status, a.Body, err)
-		}
-		e.body = a.Body
-		if mix == details {
-			const until = `"validUntil":"`
-			e.from = bytes.Index(e.body, []byte(until)) + len(until)
-			e.to = e.from + len("2026-11-15T12:00:00Z")
-		}
-		return nil
-	}}
+	answer, err := conn.Ask(load.Request{Target: e.target, Client: n})
+	if err != nil {
+		return e, err
+	}
+	if _, err := checker.Check(version, wish, terms, answer.Body); err != nil {
+		return e, fmt.Errorf("GET %s: got %d %s: %w", e.target, answer.Status, answer.Body, err)
+	}
+	e.body = answer.Body
+	if mix == details {
+		const until = `"validUntil":"`
+		e.from = bytes.Index(e.body, []byte(until)) + len(until)
+		e.to = e.from + len("2026-11-15T12:00:00Z")
+	}
+	return e, nil
 }

@@ -25,7 +25,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show
 test: tools check unit ## install what the tests need; check format, every package and every golden
 
 generate: ## write what follows from the table of chains: tables, examples, goldens
-	go run ./cmd/generate
+	go run ./cmd/dev/generate
 
 build: ## build bin/gateway and bin/quote, static and without machine paths
 	go build -o bin/ ./cmd/gateway ./cmd/quote
@@ -47,13 +47,13 @@ unit vet staticcheck race long addable deletable chainable: export GOGC := 400
 # packages than there are processors run at a time.
 tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
-# Where goroutines meet. cmd/soak loads a gateway that has the race detector too.
-raced := ./cmd/gateway ./cmd/soak ./cmd/internal/child \
+# Where goroutines meet. cmd/dev/soak loads a gateway that has the race detector too.
+raced := ./cmd/gateway ./cmd/dev/soak ./cmd/internal/child \
 	./gateway $(addprefix ./gateway/,usage evidence lifecycle limit caller selfcheck store) \
 	$(addprefix ./shared/,cctp safego integrator jsonfile cache rpc status) ./v3/client/send
 
 # Long tests of the other packages.
-long := ./cmd/devnet/... ./v3 ./gateway/site ./shared/testkit/pages ./gateway/admin ./v3/client ./cmd/bench \
+long := ./cmd/devnet/... ./v3 ./gateway/site ./shared/testkit/pages ./gateway/admin ./v3/client ./cmd/dev/bench \
 	./shared/testkit/npm ./shared/testkit/quotecheck
 
 check: ## check the format
@@ -85,7 +85,7 @@ race: ## run the tests of the packages where goroutines meet with the race detec
 
 long: ## run the long tests that are not raced, and the soak that asserts the memory
 	go test -vet=off $(tested) $(long)
-	go test -vet=off $(tested) -run '^Test(Soak|Quotes)$$' ./cmd/soak
+	go test -vet=off $(tested) -run '^TestSoak$$' ./cmd/dev/soak
 
 addable: ## add a version in a copy, by the steps of docs/CONTRIBUTING.md, and test it
 	.ci/addable
@@ -115,13 +115,13 @@ release: ## make dist/: static binaries, npm package, licences, checksums; needs
 ##@ Measure
 
 # It wants a quiet machine.
-bench: ## measure the parts, then the served gateway beside alternatives: minutes; needs npm
+bench: ## measure the parts, then the served gateway beside a bare and a plain one: minutes
 	go test -run '^$$' -bench . -benchmem ./...
-	go run ./cmd/bench
+	go run ./cmd/dev/bench
 
 # `make test-all` has a shorter form.
 soak: tools ## load a gateway for minutes while everything it depends on fails
-	go run ./cmd/soak
+	go run ./cmd/dev/soak
 
 # Not part of CI. What survives and is not in testdata/mutants.txt makes it fail.
 mutants: ## change the money path one operator at a time; list what no test notices: hours

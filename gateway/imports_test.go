@@ -65,9 +65,9 @@ var layers = map[string][]string{
 	"cmd/devnet/contracts": {},
 	"cmd/devnet/localnet":  {},
 	"cmd/devnet/reference": {"shared/chain", "shared/fee", "cmd/devnet/contracts", "cmd/devnet/localnet"},
-	"cmd/bench":            {"cmd/internal/*", "shared/chain", "shared/testkit/node", "shared/testkit/quotecheck", "v3/client"},
-	"cmd/soak":             {"cmd/internal/*", "shared/chain", "shared/testkit/*", "v3/client"},
-	"cmd/generate":         {"shared/chain", "shared/fee"},
+	"cmd/dev/bench":        {"cmd/internal/*", "shared/chain", "shared/testkit/node", "shared/testkit/quotecheck", "v3/client"},
+	"cmd/dev/soak":         {"cmd/internal/*", "shared/chain", "shared/testkit/*", "v3/client"},
+	"cmd/dev/generate":     {"shared/chain", "shared/fee"},
 	"cmd/quote":            {"shared/chain", "shared/fault", "v3/client", "v3/client/send", "cmd/internal/cli", "cmd/internal/swap"},
 
 	// Go code for tests. Only tests and the commands that measure, load and generate import it.

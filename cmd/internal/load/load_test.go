@@ -53,8 +53,8 @@ func TestRun(t *testing.T) {
 			return nil
 		}}
 	}
-	if got, err := Run(t.Context(), addr, 1, 58, next); len(got) != 57 || err != nil {
-		t.Errorf("got %d answers, %v; want 57", len(got), err)
+	if got, err := Run(t.Context(), addr, 1, 58, next); got != 57 || err != nil {
+		t.Errorf("got %d answers, %v; want 57", got, err)
 	}
 	if len(asked) != 10 || asked["/0 10.0.0.1"] != 6 || asked["/1 10.4.4.1"] != 5 || len(connections) != 12 {
 		t.Errorf("got the requests %v over %d connections", asked, len(connections))
@@ -62,13 +62,13 @@ func TestRun(t *testing.T) {
 	if err := <-left; !errors.Is(err, context.Canceled) {
 		t.Errorf("of the client that left, the server noticed %v", err)
 	}
-	if got, err := Run(t.Context(), addr, 1, 0, next); len(got) != 59 || !errors.Is(err, wrong) {
-		t.Errorf("got %d answers, %v; want that a wrong one ends the load", len(got), err)
+	if got, err := Run(t.Context(), addr, 1, 0, next); got != 59 || !errors.Is(err, wrong) {
+		t.Errorf("got %d answers, %v; want that a wrong one ends the load", got, err)
 	}
 	over, end := context.WithCancel(t.Context())
 	end()
-	if got, err := Run(over, addr, 3, 0, next); err != nil || len(got) != 3 {
-		t.Errorf("got %d requests and %v, want one of each caller", len(got), err)
+	if got, err := Run(over, addr, 3, 0, next); err != nil || got != 3 {
+		t.Errorf("got %d requests and %v, want one of each caller", got, err)
 	}
 }
 

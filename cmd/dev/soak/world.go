@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -17,25 +19,23 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 	"github.com/quotegate/quotegate/shared/testkit/quotecheck"
-	"github.com/quotegate/quotegate/v3/client"
 )
 
 // world is a gateway and everything it depends on, all of which can fail.
 type world struct {
-	checker   *quotecheck.Checker
-	plainPair *client.Pair // one that every version knows
-	versions  []string     // that are served, the newest first
-	retiring  string       // the oldest, which the plan takes away and gives back
-	nodes     []*node
-	held      sync.Map // see node
-	issuer    *issuer
-	redis     *child.Server
-	postgres  *postgres.Server
-	gateway   *child.Server
-	log       *child.Log
-	tally     tally
-	tell      func(format string, args ...any) // reports progress
-	dir       string
+	checker  *quotecheck.Checker
+	versions []string // that are served, the newest first
+	retiring string   // the oldest, which the plan takes away and gives back
+	nodes    []*node
+	held     sync.Map // see node
+	issuer   *issuer
+	redis    *child.Server
+	postgres *postgres.Server
+	gateway  *child.Server
+	log      *child.Log
+	tally    tally
+	tell     func(format string, args ...any) // reports progress
+	dir      string
 
 	newClients atomic.Int64
 	refusing   atomic.Bool // the plan may refuse the retiring version
@@ -56,18 +56,15 @@ func (w *world) newClient() int { return firstOfMany + int(w.newClients.Add(1)) 
 
 // newWorld starts everything. The world is to be closed, after an error too.
 func newWorld(ctx context.Context, root, binary string, tell func(string, ...any)) (w *world, err error) {
-	w = &world{tell: tell, issuer: startIssuer()}
+	w = &world{tell: tell, issuer: &issuer{}}
+	w.issuer.Server = httptest.NewServer(w.issuer)
 	w.log = &child.Log{See: w.tally.see}
 	file := chain.ReferenceAs("soak")
 	deployment, err := chain.ParseDeployment(file)
 	if err != nil {
 		return w, err
 	}
-	listing := swap.Listing(deployment)
-	if w.checker, err = quotecheck.New(root, listing); err != nil {
-		return w, err
-	}
-	if w.plainPair, err = listing.Find(1, "USDC", 369, "USDC"); err != nil {
+	if w.checker, err = quotecheck.New(root, swap.Listing(deployment)); err != nil {
 		return w, err
 	}
 	for _, version := range quotecheck.Versions {
@@ -92,11 +89,8 @@ func newWorld(ctx context.Context, root, binary string, tell func(string, ...any
 	if w.postgres, err = postgres.New(ctx); err != nil {
 		return w, err
 	}
-	if err := w.writePlan(everythingActive); err != nil {
-		return w, err
-	}
 	path := filepath.Join(w.dir, "deployment.json")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
+	if err := errors.Join(os.WriteFile(path, file, 0o600), w.writePlan(everythingActive)); err != nil {
 		return w, err
 	}
 	w.gateway, err = child.Gateway{Binary: binary, Log: w.log, Env: append(os.Environ(),
@@ -160,10 +154,8 @@ func pause(ctx context.Context, length time.Duration) {
 type vitals struct{ goroutines, files, heap float64 }
 
 func (v vitals) String() string {
-	return fmt.Sprintf("goroutines %.0f, files %.0f, live heap %.1f MiB", v.goroutines, v.files, mib(uint64(v.heap)))
+	return fmt.Sprintf("goroutines %.0f, files %.0f, live heap %.1f MiB", v.goroutines, v.files, v.heap/(1<<20))
 }
-
-func mib(bytes uint64) float64 { return float64(bytes) / (1 << 20) }
 
 // vitals reads them after a garbage collection.
 func (w *world) vitals() (v vitals) {

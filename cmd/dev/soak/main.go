@@ -7,7 +7,6 @@ package main
 import (
 	"context"
 	"flag"
-	"fmt"
 	"os"
 	"time"
 
@@ -21,31 +20,25 @@ type size struct {
 	clients  int           // that ask once, each from a network of its own: memory grows with those
 	burst    int           // requests while nodes hang up
 	idlers   int           // clients that stay connected: more than the gateway accepts at a time
-	limit    uint64        // bytes, with hundreds of requests waiting for nodes that hang
-	idle     uint64        // bytes, with thousands of idle clients
+	limit    float64       // MiB, with hundreds of requests waiting for nodes that hang
+	idle     float64       // MiB, with thousands of idle clients
 }
 
 func main() {
-	much := size{clients: crowdSize, burst: 30_000, idlers: 5000, limit: 120 << 20, idle: 192 << 20}
+	much := size{clients: crowdSize, burst: 30_000, idlers: 5000, limit: 120, idle: 192}
 	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
 	flags.DurationVar(&much.duration, "duration", 2*time.Minute, "length of the outages; the rest takes a minute")
 	err := cli.Parse(flags, os.Args[1:], "Loads a gateway while everything it depends on fails.", os.Stdout)
-	os.Exit(cli.Run("soak", err, func(ctx context.Context) error { return run(ctx, much) }, os.Stderr))
-}
-
-func run(ctx context.Context, much size) error {
-	dir, err := os.MkdirTemp("", "soak-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	binary, err := child.Build(ctx, dir)
-	if err != nil {
-		return err
-	}
-	if err := soak(ctx, ".", binary, much, os.Stdout); err != nil {
-		return err
-	}
-	fmt.Println("not one wrong answer, and nothing left behind")
-	return nil
+	os.Exit(cli.Run("soak", err, func(ctx context.Context) error {
+		dir, err := os.MkdirTemp("", "soak-")
+		if err != nil {
+			return err
+		}
+		defer os.RemoveAll(dir)
+		binary, err := child.Build(ctx, dir)
+		if err != nil {
+			return err
+		}
+		return soak(ctx, ".", binary, much, os.Stdout)
+	}, os.Stderr))
 }

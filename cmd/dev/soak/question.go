@@ -24,17 +24,17 @@ type question struct {
 	method string // GET if empty
 	target string
 
-	version string         // that must give a quote
-	pair    *client.Pair   // of the quote; nil if there is none
+	part string // of an answer that is not a quote
+	code string // of the error that must come; empty if none must
+
+	version string         // that must give a quote; empty for another answer
+	pair    *client.Pair   // of the quote
 	swap    client.Request // for the quote
-	part    string         // of an answer that is not a quote
-	code    string         // of the error that must come; empty if none must
 
 	refusing bool // the plan may have refused the version when this was asked
 }
 
 const (
-	aboutHealth     = "health"
 	aboutIntegrator = "integrator"
 	aboutStatus     = "status"
 	aboutAccount    = "details"            // what an account has
@@ -59,7 +59,7 @@ func (w *world) request(q question, client int) load.Request {
 			}
 			return err
 		}
-		w.tally.answered(q, a)
+		w.tally.answer(q, a)
 		if err := w.check(q, a); err != nil {
 			w.tally.fail("%s: %s\ngot %d %v %s\n%w", q.kind, q.target, a.Status, a.Header, a.Body, err)
 		}
@@ -82,50 +82,36 @@ func (w *world) question(rng *rand.Rand) question {
 		return w.plainQuestion(rng)
 	case n < 80:
 		return w.slowQuestion(rng)
-	case n < 92:
-		return wrongQuestion(rng)
 	}
-	return healthQuestion
+	return fixedQuestions[rng.IntN(len(fixedQuestions))]
 }
 
-var healthQuestion = question{kind: aboutHealth, target: "/v3/swap/healthcheck", part: `"status":"ok"`}
+// plainQuestion asks any version for any pair it knows.
+func (w *world) plainQuestion(rng *rand.Rand) question {
+	version := w.versions[rng.IntN(len(w.versions))]
+	return w.quoteQuestion(version, version, rng, func(p *client.Pair) bool { return quotecheck.Serves(version, p) })
+}
 
-// randomPair is some pair that fits.
-func (w *world) randomPair(rng *rand.Rand, fits func(*client.Pair) bool) *client.Pair {
+// quoteQuestion asks a version for a quote of some swap over some pair that fits.
+func (w *world) quoteQuestion(kind, version string, rng *rand.Rand, fits func(*client.Pair) bool) question {
 	for {
-		if pair := w.checker.Pairs[rng.IntN(len(w.checker.Pairs))]; fits(pair) {
-			return pair
+		pair := w.checker.Pairs[rng.IntN(len(w.checker.Pairs))]
+		if fits(pair) {
+			return question{kind: kind, version: version, pair: pair}.about(w.checker.Random(rng, pair))
 		}
 	}
-}
-
-// quoteQuestion asks a version for a quote of some swap over a pair.
-func (w *world) quoteQuestion(kind, version string, pair *client.Pair, rng *rand.Rand) question {
-	return question{kind: kind, version: version, pair: pair}.about(w.checker.Random(rng, pair))
 }
 
 // about asks for a quote of a swap.
 func (q question) about(swap client.Request) question {
 	q.swap = swap
 	q.target = quotecheck.Target(q.version, swap)
-	switch {
-	case !q.isNamed():
-	case isUnregistered(swap.Integrator):
-		q.code = "INTEGRATOR_UNREGISTERED"
-	case isInactive(swap.Integrator):
-		q.code = "INTEGRATOR_INACTIVE"
-	}
 	return q
 }
 
-// isNamed tells whether an integrator is.
-func (q question) isNamed() bool { return q.swap.Integrator != common.Address{} }
-
-// plainQuestion asks any version for any pair it knows.
-func (w *world) plainQuestion(rng *rand.Rand) question {
-	version := w.versions[rng.IntN(len(w.versions))]
-	pair := w.randomPair(rng, func(p *client.Pair) bool { return quotecheck.Serves(version, p) })
-	return w.quoteQuestion(version, version, pair, rng)
+// isPlain tells whether every version knows a pair, and every chain of it has nodes.
+func isPlain(p *client.Pair) bool {
+	return p.SrcChain == 1 && p.DstChain == 369 && p.SrcToken.Symbol == "USDC"
 }
 
 // slowQuestion asks for what a node is needed for. Nodes never decide whether there is a quote, but for that of an
@@ -138,11 +124,10 @@ func (w *world) slowQuestion(rng *rand.Rand) question {
 			[]string{"1", "369"}[rng.IntN(2)], rng.Uint64(), rng.Uint64(), rng.Uint64(), rng.Uint64())
 		return question{kind: kind, target: target, part: `"state":"NOT_FOUND"`}
 	}
-	fits := func(p *client.Pair) bool { return p.SrcChain == 1 || p.SrcChain == 369 } // which have nodes
-	if kind == aboutIntegrator {
-		fits = func(p *client.Pair) bool { return p.FeeChain == 369 }
-	}
-	q := w.quoteQuestion(kind, "v3", w.randomPair(rng, fits), rng)
+	q := w.quoteQuestion(kind, "v3", rng, func(p *client.Pair) bool {
+		hasNodes := p.SrcChain == 1 || p.SrcChain == 369
+		return kind == aboutIntegrator && p.FeeChain == 369 || kind != aboutIntegrator && hasNodes
+	})
 	if kind == aboutIntegrator || q.pair.FeeChain == 369 && rng.IntN(2) == 0 {
 		q.swap.Integrator = someIntegrator(rng)
 		q = q.about(q.swap)
@@ -164,40 +149,43 @@ func someIntegrator(rng *rand.Rand) common.Address {
 }
 
 // heldQuestion is about an integrator that the gateway has not heard of, so that the answer waits for a node.
-func (w *world) heldQuestion(integrator common.Address) question {
-	q := w.quoteQuestion(heldAtNode, "v3", w.plainPair, newRand())
-	q.swap.Integrator = integrator
+func (w *world) heldQuestion() question {
+	q := w.quoteQuestion(heldAtNode, "v3", newRand(), isPlain)
+	q.swap.Integrator = randomAddress(newRand())
 	return q.about(q.swap)
 }
 
-// goodQuery asks for a quote; each wrong request replaces a part of it.
-const goodQuery = "srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369" +
-	"&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+var healthQuestion = question{kind: "health", target: "/v3/swap/healthcheck", part: `"status":"ok"`}
 
-var wrongRequests = []struct{ method, path, replaced, by, code string }{
-	{"", "/v3/swap/quote", "amount=100000000", "amount=9999999", "AMOUNT_OUT_OF_RANGE"},
-	{"", "/v3/swap/quote", "amount=100000000", "amount=1e8", "INVALID_AMOUNT"},
-	{"", "/v3/swap/quote", "&amount=100000000", "", "MISSING_PARAMETER"},
-	{"", "/v3/swap/quote", "srcChain=1&", "srcChain=2&", "UNSUPPORTED_CHAIN"},
-	{"", "/v3/swap/quote", "srcToken=USDC", "srcToken=PEPE", "UNSUPPORTED_TOKEN"},
-	{"", "/v3/swap/quote", "dstChain=369", "dstChain=8453", "UNSUPPORTED_PAIR"},
-	{"", "/v3/swap/quote", "0x5aAeb", "0x5aaeb", "INVALID_RECIPIENT"},
-	{"", "/v3/swap/nothing", "", "", "NOT_FOUND"},
-	{"DELETE", "/v3/swap/quote", "", "", "METHOD_NOT_ALLOWED"},
+// fixedQuestions are about the health of the gateway, and wrong in every way.
+var fixedQuestions = []question{
+	healthQuestion,
+	wrongQuestion("amount=100000000", "amount=9999999", "AMOUNT_OUT_OF_RANGE"),
+	wrongQuestion("amount=100000000", "amount=1e8", "INVALID_AMOUNT"),
+	wrongQuestion("&amount=100000000", "", "MISSING_PARAMETER"),
+	wrongQuestion("srcChain=1&", "srcChain=2&", "UNSUPPORTED_CHAIN"),
+	wrongQuestion("srcToken=USDC", "srcToken=PEPE", "UNSUPPORTED_TOKEN"),
+	wrongQuestion("dstChain=369", "dstChain=8453", "UNSUPPORTED_PAIR"),
+	wrongQuestion("0x5aAeb", "0x5aaeb", "INVALID_RECIPIENT"),
+	wrongQuestion("/swap/quote", "/swap/nothing", "NOT_FOUND"),
+	{kind: "wrong", method: "DELETE", target: goodTarget, code: "METHOD_NOT_ALLOWED"},
 }
 
-func wrongQuestion(rng *rand.Rand) question {
-	c := wrongRequests[rng.IntN(len(wrongRequests))]
-	query := strings.Replace(goodQuery, c.replaced, c.by, 1)
-	return question{kind: "wrong", method: c.method, target: c.path + "?" + query, code: c.code}
+const goodTarget = "/v3/swap/quote?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369" +
+	"&recipient=0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"
+
+// wrongQuestion has something else in place of a part of a good request.
+func wrongQuestion(part, instead, code string) question {
+	return question{kind: "wrong", target: strings.Replace(goodTarget, part, instead, 1), code: code}
 }
 
 // check judges an answer.
 func (w *world) check(q question, a load.Answer) error {
+	isDraining := q.target == healthQuestion.target && w.stopping.Load() && a.Status == http.StatusServiceUnavailable
 	switch {
 	case strings.Contains(string(a.Body), secret):
 		return errors.New("a secret is shown")
-	case q.kind == aboutHealth && w.stopping.Load() && a.Status == http.StatusServiceUnavailable:
+	case isDraining:
 		q.part = `"status":"draining"`
 	case a.Status != http.StatusOK:
 		code, err := readError(a)
@@ -214,10 +202,14 @@ func (w *world) check(q question, a load.Answer) error {
 	if !strings.Contains(string(a.Body), q.part) {
 		return fmt.Errorf("want %s", q.part)
 	}
-	if q.pair == nil {
+	if q.version == "" {
 		return nil
 	}
-	return w.checkQuote(q, a.Body)
+	checked, err := w.checker.Check(q.version, q.swap, q.terms(), a.Body)
+	if err == nil && q.swap.From != (common.Address{}) {
+		err = w.checkAccount(q, checked.Quote.Details)
+	}
+	return err
 }
 
 // statuses has the errors that are not a bad request.
@@ -254,6 +246,7 @@ func readError(a load.Answer) (code string, err error) {
 
 // mayFail tells whether an error is a right answer to a question now.
 func (w *world) mayFail(q question, code string) bool {
+	isNamed := q.swap.Integrator != common.Address{}
 	switch code {
 	case q.code:
 		return true
@@ -264,9 +257,9 @@ func (w *world) mayFail(q question, code string) bool {
 	case "CHAIN_UNAVAILABLE":
 		return q.kind == aboutStatus
 	case "INTEGRATOR_UNVERIFIED":
-		return q.isNamed()
-	case "INTEGRATOR_FEE_TOO_HIGH": // a node that lies says so of every other integrator
-		return q.isNamed() && q.swap.Integrator[1]%2 != 0
+		return isNamed
+	case "INTEGRATOR_FEE_TOO_HIGH":
+		return isNamed && liesAboutFee(q.swap.Integrator)
 	case "ISSUER_FEE_TOO_HIGH": // an absurd one, and there is no built-in fee
 		if !q.burns() || quotecheck.PublishedBPS(q.pair.SrcChain).Sign() != 0 {
 			return false
@@ -288,22 +281,13 @@ func domainOf(p *client.Pair) uint32 {
 
 // terms are what a quote may be held to.
 func (q question) terms() (t quotecheck.Terms) {
-	if q.isNamed() {
+	if q.swap.Integrator != (common.Address{}) {
 		t.IntegratorBPS = feeBPS(q.swap.Integrator)
 	}
 	if q.burns() { // at the built-in rate, or at the one that the issuer tells the truth about
 		t.IssuerBPS = []*big.Rat{quotecheck.PublishedBPS(q.pair.SrcChain), honestBPS(domainOf(q.pair))}
 	}
 	return t
-}
-
-// checkQuote judges a quote.
-func (w *world) checkQuote(q question, body []byte) error {
-	checked, err := w.checker.Check(q.version, q.swap, q.terms(), body)
-	if err == nil && q.swap.From != (common.Address{}) {
-		err = w.checkAccount(q, checked.Quote.Details)
-	}
-	return err
 }
 
 // checkAccount judges what a quote says of the account: what the node said, or why not. That it is about this account,
@@ -315,9 +299,9 @@ func (w *world) checkAccount(q question, d *client.Details) error {
 	case q.kind == aboutSimulation && d.Simulation == nil && d.SimulationReason == "":
 		return errors.New("neither a simulation nor why it is missing")
 	case d.Checks != nil && d.Checks.Native.Actual == coinBalance:
-		w.tally.read.Add(1)
+		w.tally.count(holdingShown, 1)
 	case d.Checks == nil && d.Reason != "":
-		w.tally.unread.Add(1)
+		w.tally.count(holdingNot, 1)
 	default:
 		return errors.New("neither the balance nor why it is missing")
 	}

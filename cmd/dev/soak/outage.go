@@ -90,7 +90,7 @@ func (w *world) writePlan(text string) error {
 func (w *world) changePlan(ctx context.Context, text string, status int) {
 	w.refusing.Store(true)
 	w.tally.note(errors.Join(w.writePlan(text), w.gateway.Signal(syscall.SIGHUP)))
-	q := w.quoteQuestion(w.retiring, w.retiring, w.plainPair, newRand())
+	q := w.quoteQuestion(w.retiring, w.retiring, newRand(), isPlain)
 	w.eventually(ctx, fmt.Sprintf("%s answers with %d", w.retiring, status), func() bool {
 		answer, _ := w.ask(q, w.newClient())
 		return answer.Status == status

@@ -1,0 +1,89 @@
+// Command generate writes what follows from other files, at the root of the module:
+//
+//   - from the table of chains, the tokens that the clients know, tables and lists in the documents, and the chains in
+//     the contract files. A file says where by a mark, a comment with the name of the part:
+//     <!-- generated: pairs --> … <!-- generated end -->
+//   - the contract files that are served, v*/openapi.yaml, from v*/contract.yaml and shared/api/contract;
+//   - the goldens.
+//
+// The tests of this package compare, and write nothing.
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+func main() {
+	// Each needs what the one before wrote.
+	for _, step := range []func() error{writeParts, writeContracts, writeGoldens} {
+		if err := step(); err != nil {
+			fmt.Fprintln(os.Stderr, "generate:", err)
+			os.Exit(1)
+		}
+	}
+}
+
+func writeParts() error {
+	files, err := readFiles(".")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, _, err := f.render()
+		if err != nil {
+			return err
+		}
+		if err := write(f.path, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// write writes a file, unless it has this text already.
+func write(path, text string) error {
+	before, err := os.ReadFile(path)
+	if err == nil && string(before) == text {
+		return nil
+	}
+	fmt.Println("writing", path)
+	return os.WriteFile(path, []byte(text), 0o644)
+}
+
+func writeContracts() error {
+	sources, err := filepath.Glob(contractSources)
+	if err != nil {
+		return err
+	}
+	for _, source := range sources {
+		version := filepath.Dir(source)
+		text, err := composeContract(".", version)
+		if err != nil {
+			return fmt.Errorf("%s: %w", source, err)
+		}
+		if err := write(filepath.Join(version, "openapi.yaml"), text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeGoldens has the tests of each version write down what the gateway answers.
+func writeGoldens() error {
+	tests, err := filepath.Glob("v*/golden_test.go")
+	if err != nil {
+		return err
+	}
+	args := []string{"test", "-vet=off", "-count=1", "-run", "^TestGoldens$"}
+	for _, test := range tests {
+		args = append(args, "./"+filepath.Dir(test))
+	}
+	cmd := exec.Command("go", args...)
+	cmd.Env = append(os.Environ(), "UPDATE_GOLDEN=1")
+	cmd.Stdout = os.Stdout
+	cmd.Stderr = os.Stderr
+	return cmd.Run()
+}

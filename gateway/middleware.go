@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"strings"
 	"time"
@@ -243,4 +244,66 @@ func (g *gateway) chooseRevision(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// revisions tell which version answers at a path where several quote.
+type revisions struct {
+	path   string            // empty without such a path
+	serves map[string]string // the path of the route that answers, by the name in API-Revision
+	hosts  map[string]bool   // the Host names that stand for the earlier revision
+}
+
+// legacy is the revision that the hosts in LEGACY_HOSTS stand for.
+const legacy = "legacy"
+
+// newRevisions reads the revisions of all versions, and of those that were deleted.
+func newRevisions(modules []version.Module, retired []RetiredVersion, legacyHosts []string) revisions {
+	r := revisions{serves: map[string]string{}, hosts: map[string]bool{}}
+	for _, m := range modules {
+		for _, name := range m.Revision.Names {
+			r.path = m.Revision.Path
+			r.serves[name] = m.Revision.Serves
+		}
+	}
+	for _, old := range retired {
+		if old.Revision != "" {
+			r.path = old.Successor
+			r.serves[old.Revision] = old.Prefixes[0]
+		}
+	}
+	for _, host := range legacyHosts {
+		r.hosts[strings.ToLower(host)] = true
+	}
+	return r
+}
+
+// choose returns the path of the route that answers a request to the shared path: of the
+// revision in the header API-Revision, else of the one that the host stands for. A slip in
+// the header would change the format of the answer, so it is an error.
+func (v *revisions) choose(r *http.Request) (path string, wrong *fault.Error) {
+	path = v.path
+	if old, served := v.serves[legacy]; served && len(v.hosts) > 0 && v.hosts[hostName(r.Host)] {
+		path = old
+	}
+	given := r.Header["Api-Revision"]
+	switch {
+	case len(given) > 1:
+		return path, fault.New(fault.InvalidParameter,
+			"The header API-Revision is given %d times; send it once", len(given)).On("API-Revision")
+	case len(given) == 0 || given[0] == "":
+		return path, nil
+	}
+	named, known := v.serves[strings.ToLower(given[0])]
+	if !known {
+		return path, fault.New(fault.InvalidParameter,
+			"Unknown API-Revision. Use a revision that the contract file lists, or omit the header").On("API-Revision")
+	}
+	return named, nil
+}
+
+func hostName(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
 }

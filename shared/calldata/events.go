@@ -343,7 +343,7 @@ func RevertReason(output []byte) string {
 	return ""
 }
 
-// printable is a stranger's text as it can be shown: cut, and without what is not printed.
+// printable is a text from outside as it can be shown: cut, and without what is not printed.
 func printable(text string) string {
 	const most = 200
 	clean := strings.Map(func(r rune) rune {

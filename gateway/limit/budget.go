@@ -2,11 +2,10 @@ package limit
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 )
 
 const (
@@ -14,20 +13,16 @@ const (
 	maxSources = 131_072
 	// shardCount is how many locks they are spread over.
 	shardCount = 16
-	// expiredPerCall is how many expired addresses a call drops: more than it may add.
-	expiredPerCall = 2
-	// expiredPerTrim is how many are dropped under one lock when nobody waits for it.
-	expiredPerTrim = 64
 )
 
-// budget counts an exact rolling minute per source, in microseconds: it keeps the times of
-// the accepted requests. If there are too many addresses, the one of its shard that was seen
-// longest ago is forgotten. The holder of an API key never is. No call sweeps, so that none
-// waits for a sweep.
+// budget counts an exact rolling minute per source: it keeps the times of the accepted
+// requests. An address is dropped with its generation, once none of them was seen for a
+// minute, so that no call sweeps and none waits for a sweep. If there are too many
+// addresses, those seen longest ago are forgotten. The holder of an API key never is.
 type budget struct {
 	now    func() time.Time
 	start  time.Time
-	max    int          // addresses that are held
+	max    int          // addresses that a generation holds
 	seed   maphash.Seed // so that nobody can choose addresses that share a shard
 	shards [shardCount]*shard
 }
@@ -61,14 +56,12 @@ func (b *budget) giveBack(from id, at micros) {
 	s.giveBack(from, at)
 }
 
-// size is how many sources are held, and how many were forgotten within their minute. It
-// drops the expired ones first, a few under each lock.
+// size is how many sources are held of about a minute, and how many were forgotten.
 func (b *budget) size() (held int, forgotten uint64) {
 	for _, s := range b.shards {
-		for s.trim(b.now().Sub(b.start)) {
-		}
 		s.mu.Lock()
-		held += s.addresses.Len() + len(s.holders)
+		s.renew(b.now().Sub(b.start))
+		held += max(len(s.current), s.peak) + len(s.holders)
 		forgotten += s.forgotten
 		s.mu.Unlock()
 	}
@@ -79,37 +72,56 @@ func (b *budget) shard(from id) *shard {
 	return b.shards[maphash.Comparable(b.seed, from)%shardCount]
 }
 
-// shard is a part of the sources.
+// shard is a part of the sources. Its addresses are in two generations: those seen since the
+// current one began, and those that were only seen before. Histories are values without
+// pointers to most of what they hold: as objects of their own they cost the garbage collector
+// a tenth of a quote.
 type shard struct {
-	mu        sync.Mutex
-	max       int
-	addresses *simplelru.LRU[id, *history]
-	holders   map[id]*history // of API keys
-	forgotten uint64          // within their minute
+	mu                sync.Mutex
+	max               int
+	began             time.Duration // of the current generation, since the start
+	current, previous map[id]history
+	peak              int            // addresses that the previous generation had
+	holders           map[id]history // of API keys
+	forgotten         uint64         // addresses whose minute may not have passed
 }
 
 func newShard(addresses int) *shard {
-	lru, err := simplelru.NewLRU[id, *history](addresses, nil)
-	if err != nil {
-		panic(err) // not a positive number
-	}
-	return &shard{max: addresses, addresses: lru, holders: map[id]*history{}}
+	return &shard{max: addresses, current: map[id]history{}, holders: map[id]history{}}
 }
 
-// history is what a source did in the minute before it was last seen.
-type history struct {
-	seen     time.Duration // since the start
-	accepted []micros      // in order
-}
-
-// micros is a time since the start, in microseconds. It wraps around every 71 minutes: only
-// times that are not much more than a minute apart can be compared. It takes half the memory
-// of a time.Duration, and the times of requests are most of what a budget holds.
+// micros is a time since the start, in microseconds. It wraps around every 71 minutes, but
+// only times of some minutes are ever compared.
 type micros uint32
 
 func microsOf(t time.Duration) micros { return micros(t / time.Microsecond) }
 
 func (now micros) since(at micros) time.Duration { return time.Duration(now-at) * time.Microsecond }
+
+// history is the times of the accepted requests of a source, in order. Most sources have few.
+type history struct {
+	first [6]micros
+	count int // of first
+	rest  []micros
+}
+
+func (h *history) appendTo(times []micros) []micros {
+	times = append(times, h.first[:h.count]...)
+	return append(times, h.rest...)
+}
+
+func (h *history) set(times []micros) {
+	h.count = copy(h.first[:], times)
+	h.rest = append(h.rest[:0], times[h.count:]...)
+}
+
+// last is the newest of at least one time.
+func (h *history) last() micros {
+	if n := len(h.rest); n > 0 {
+		return h.rest[n-1]
+	}
+	return h.first[h.count-1]
+}
 
 // decision is the result for one request.
 type decision struct {
@@ -120,13 +132,18 @@ type decision struct {
 }
 
 func (s *shard) allow(from id, limit int, now time.Duration) decision {
-	s.dropExpired(now, expiredPerCall)
-	h := s.find(from, now)
-	h.advance(now)
-	d := decide(h.accepted, limit, microsOf(now))
+	s.renew(now)
+	at := microsOf(now)
+	h := s.holding(from)[from]
+	var room [32]micros // on the stack, for the usual limit
+	left := func(accepted micros) bool { return at.since(accepted) >= window }
+	accepted := slices.DeleteFunc(h.appendTo(room[:0]), left)
+	d := decide(accepted, limit, at)
 	if d.allowed {
-		h.accepted = append(h.accepted, d.at)
+		accepted = append(accepted, at)
 	}
+	h.set(accepted)
+	s.store(from, h, now)
 	return d
 }
 
@@ -141,73 +158,61 @@ func decide(accepted []micros, limit int, now micros) decision {
 	return decision{allowed: used < limit, used: used, wait: window - now.since(leaves), at: now}
 }
 
-// find returns the history of a source. A new address may take the place of another.
-func (s *shard) find(from id, now time.Duration) *history {
-	if from.kind == holder {
-		h, known := s.holders[from]
-		if !known {
-			h = new(history)
-			s.holders[from] = h
-		}
-		return h
-	}
-	if h, known := s.addresses.Get(from); known {
-		return h
-	}
-	if s.addresses.Len() == s.max {
-		_, oldest, _ := s.addresses.RemoveOldest()
-		oldest.advance(now)
-		if len(oldest.accepted) > 0 {
-			s.forgotten++
-		}
-	}
-	h := new(history)
-	s.addresses.Add(from, h)
-	return h
-}
-
-// advance drops what is not within the minute any more.
-func (h *history) advance(now time.Duration) {
-	expired := len(h.accepted)
-	if now-h.seen < window { // else all, and their times may have wrapped around
-		expired = 0
-		for expired < len(h.accepted) && microsOf(now).since(h.accepted[expired]) >= window {
-			expired++
-		}
-	}
-	h.accepted = slices.Delete(h.accepted, 0, expired)
-	h.seen = now
-}
-
 func (s *shard) giveBack(from id, at micros) {
-	h, known := s.holders[from]
-	if !known {
-		h, known = s.addresses.Peek(from)
+	in := s.holding(from)
+	h := in[from]
+	accepted := h.appendTo(nil)
+	if i := slices.Index(accepted, at); i >= 0 {
+		h.set(slices.Delete(accepted, i, i+1))
+		in[from] = h
 	}
-	if !known {
+}
+
+// holding is the map that has the history of a source.
+func (s *shard) holding(from id) map[id]history {
+	if from.kind == holder {
+		return s.holders
+	}
+	if _, known := s.current[from]; known {
+		return s.current
+	}
+	return s.previous
+}
+
+// store remembers the history of a source that was seen now.
+func (s *shard) store(from id, h history, now time.Duration) {
+	if from.kind == holder {
+		s.holders[from] = h
 		return
 	}
-	if i := slices.Index(h.accepted, at); i >= 0 {
-		h.accepted = slices.Delete(h.accepted, i, i+1)
+	delete(s.previous, from)
+	if _, known := s.current[from]; !known && len(s.current) >= s.max {
+		s.forgotten += uint64(len(s.previous))
+		s.begin(now)
 	}
+	s.current[from] = h
 }
 
-// dropExpired drops addresses that were not seen for a minute, and reports whether there may
-// be more. They are at the old end.
-func (s *shard) dropExpired(now time.Duration, most int) (more bool) {
-	for range most {
-		_, oldest, ok := s.addresses.GetOldest()
-		if !ok || now-oldest.seen < window {
-			return false
-		}
-		s.addresses.RemoveOldest()
+// renew begins a generation once the current one is a minute old: then no address of the
+// previous one was seen for a minute.
+func (s *shard) renew(now time.Duration) {
+	age := now - s.began
+	if age < window {
+		return
 	}
-	return true
+	s.begin(now)
+	if age >= 2*window { // nobody called in the second minute
+		s.previous = nil
+		s.peak = 0
+		clear(s.holders)
+	}
+	expired := func(_ id, h history) bool { return h.count == 0 || microsOf(now).since(h.last()) >= window }
+	maps.DeleteFunc(s.holders, expired) // there are few
 }
 
-// trim is dropExpired with the lock, which it holds for some microseconds.
-func (s *shard) trim(now time.Duration) (more bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.dropExpired(now, expiredPerTrim)
+func (s *shard) begin(now time.Duration) {
+	s.previous = s.current
+	s.peak = len(s.previous)
+	s.current = map[id]history{}
+	s.began = now
 }

@@ -85,84 +85,73 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 		t.Errorf("got %d held and %d forgotten, want all and none", held, forgotten)
 	}
 
-	// As many again within the minute: they take the place of others, but of no holder of a key.
-	for n := range maxSources {
+	// As many again within the minute, twice: they take the place of the first, but of no holder of a key.
+	for n := range 2 * maxSources {
 		b.allow(source(maxSources+n).id, 30)
 	}
-	if held, forgotten := b.size(); held != b.max+1 || forgotten != uint64(2*maxSources-b.max) {
-		t.Errorf("got %d sources and %d forgotten early, want %d and all others", held, forgotten, b.max)
+	if _, forgotten := b.size(); forgotten < maxSources/2 {
+		t.Errorf("got %d forgotten early, want about as many as there were at first", forgotten)
 	}
-	if d := b.allow(source(2*maxSources-1).id, 30); d.used != 1 {
-		t.Errorf("the source seen last: got %+v, want it counted", d)
+	if d := b.allow(source(0).id, 30); d.used != 0 {
+		t.Errorf("the source seen longest ago: got %+v, want it forgotten", d)
+	}
+	for n := range maxSources - 1 {
+		if d := b.allow(source(3*maxSources-1-n).id, 30); d.used != 1 {
+			t.Fatalf("source %d of those seen last: got %+v, want it counted", n, d)
+		}
 	}
 	if d := b.allow(key, 30); d.used != 1 {
 		t.Errorf("the holder of a key: got %+v, want it counted", d)
 	}
 
-	// When their minute is over, they are dropped, and nothing else is forgotten early.
+	// When their minute is over, all are dropped, and none is forgotten early.
 	_, before := b.size()
-	c.Advance(window)
-	if held, forgotten := b.size(); held != 1 || forgotten != before {
-		t.Errorf("got %d held and %d forgotten after the minute, want 1 and %d", held, forgotten, before)
+	c.Advance(2 * window)
+	if held, forgotten := b.size(); held != 0 || forgotten != before {
+		t.Errorf("got %d held and %d forgotten after the minute, want none and %d", held, forgotten, before)
 	}
 }
 
-// The address seen longest ago is forgotten, and counted as forgotten early if it has
-// requests within the minute. Holders of keys take no place and lose none.
+// An address stays for a minute after it was seen last, and for two at most. If there are too many, those seen longest
+// ago are forgotten, and counted. Holders of keys take no place and lose none.
 func TestShardForgets(t *testing.T) {
 	t.Parallel()
 	s := newShard(2)
 	now := time.Duration(0)
-	names := map[id]string{Key(1, 0).id: "key", Key(2, 0).id: "other key"}
-	for n, name := range []string{"a", "b", "c"} {
-		names[source(n).id] = name
-	}
-	ids := map[string]id{}
-	for from, name := range names {
-		ids[name] = from
-	}
-	for _, step := range []struct {
-		later     time.Duration
-		from      string
-		used      int
-		forgotten uint64
-		held      int // addresses
+	ids := map[string]id{"a": source(1).id, "b": source(2).id, "c": source(3).id, "key": Key(1, 0).id}
+	for i, step := range []struct {
+		later             time.Duration
+		from              string
+		used              int
+		forgotten         uint64
+		current, previous int // addresses
 	}{
-		{0, "a", 0, 0, 1}, {0, "b", 0, 0, 2}, {0, "a", 1, 0, 2},
-		{0, "c", 0, 1, 2}, // in the place of b
-		{0, "a", 2, 1, 2},
-		{0, "a", 2, 1, 2}, // refused, and seen all the same
-		{0, "b", 0, 2, 2}, // in the place of c
-		{0, "a", 2, 2, 2},
-		{0, "key", 0, 2, 2}, {0, "other key", 0, 2, 2},
-		{window - 1, "b", 1, 2, 2}, // at the end of the minute
-		{1, "c", 0, 2, 2},          // a has left, and makes room without notice
-		{0, "key", 0, 2, 2}, {0, "key", 1, 2, 2},
-		{window, "c", 0, 2, 1}, // all are dropped, and c is new
-		{0, "other key", 0, 2, 1},
-		{0, "c", 1, 2, 1}, {window - 1, "c", 2, 2, 1}, {0, "b", 0, 2, 2},
-		{1, "a", 0, 2, 2}, // in the place of c, whose requests have left although it was seen just now
+		{0, "a", 0, 0, 1, 0}, {0, "b", 0, 0, 2, 0}, {0, "a", 1, 0, 2, 0}, {0, "key", 0, 0, 2, 0},
+		{0, "c", 0, 0, 1, 2},          // begins a generation
+		{0, "a", 2, 0, 2, 1},          // is refused, and seen all the same
+		{0, "b", 1, 0, 1, 2},          // begins another, without forgetting anybody
+		{0, "a", 2, 0, 2, 1},          //
+		{0, "key", 1, 0, 2, 1},        //
+		{0, "c", 1, 0, 1, 2},          //
+		{window - 1, "b", 2, 0, 2, 1}, // at the end of the minute
+		{1, "key", 0, 0, 0, 2},        // a generation ends with its minute
+		{0, "b", 0, 0, 1, 1},          //
+		{2 * window, "c", 0, 0, 1, 0}, // all that are not seen for a minute are dropped, and none of them is counted
+		{0, "a", 0, 0, 2, 0}, {0, "b", 0, 0, 1, 2}, {0, "key", 0, 0, 1, 2},
 	} {
 		now += step.later
 		d := s.allow(ids[step.from], 2, now)
-		if d.used != step.used || s.forgotten != step.forgotten || s.addresses.Len() != step.held {
-			t.Errorf("%+v: got %+v, %d forgotten and %d held", step, d, s.forgotten, s.addresses.Len())
+		if d.used != step.used || s.forgotten != step.forgotten ||
+			len(s.current) != step.current || len(s.previous) != step.previous {
+			t.Errorf("step %d, %+v: got %+v, %d forgotten, %d and %d held",
+				i, step, d, s.forgotten, len(s.current), len(s.previous))
 		}
 	}
-}
-
-// A call drops two expired addresses and no more, so that none takes long.
-func TestShardDropsWhatHasExpired(t *testing.T) {
-	t.Parallel()
-	s := newShard(100)
-	for n := range 10 {
-		s.allow(source(n).id, 30, 0)
+	for n := range 5 { // too many of a minute
+		s.allow(source(10+n).id, 2, now)
 	}
-	for _, want := range []int{9, 7, 5, 3, 1, 1} { // with the one that calls
-		s.allow(source(10).id, 30, window)
-		if got := s.addresses.Len(); got != want {
-			t.Errorf("got %d addresses, want %d", got, want)
-		}
+	if s.forgotten != 4 {
+		t.Errorf("got %d forgotten, want the four before the last two generations", s.forgotten)
 	}
 }
 

@@ -51,7 +51,9 @@ func (w *wallet) note(caller netip.Prefix) {
 func (w *wallet) Simulate(_ context.Context, caller netip.Prefix, _ chain.ID, _ common.Address, known *quote.Holding, calls []quote.Transaction) (*quote.Simulation, error) {
 	w.note(caller)
 	w.tried, w.known = calls, known
-	return &w.simulation, w.err
+	simulation := w.simulation // the engine completes what it is given
+	simulation.Calls = slices.Clone(simulation.Calls)
+	return &simulation, w.err
 }
 
 // HasCode answers for a contract on Ethereum alone. BNB Chain has no endpoint.

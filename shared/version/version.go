@@ -166,14 +166,21 @@ func Encode(v any) ([]byte, error) {
 	return line.Bytes(), err
 }
 
+// shortBody is the length up to which net/http itself adds the Content-Length. A ninth header
+// makes Go's map of them, and net/http's copy, twice as large: 7 % of a quote.
+const shortBody = 2048
+
+var noSniff = []string{"nosniff"}
+
 // Send answers with a whole body. It returns nil: an error of writing means that the client
 // has left.
 func Send(w http.ResponseWriter, status int, contentType string, body []byte) error {
 	h := w.Header()
-	values := []string{contentType, strconv.Itoa(len(body)), "nosniff"} // one allocation for three headers
-	h["Content-Type"] = values[0:1:1]
-	h["Content-Length"] = values[1:2:2]
-	h["X-Content-Type-Options"] = values[2:3:3]
+	h["Content-Type"] = []string{contentType}
+	h["X-Content-Type-Options"] = noSniff
+	if len(body) > shortBody {
+		h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
 	w.WriteHeader(status)
 	_, _ = w.Write(body)
 	return nil

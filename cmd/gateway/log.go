@@ -26,8 +26,9 @@ const (
 type logQueue struct {
 	out     io.Writer
 	direct  *slog.Logger // writes to out, for the line about dropped ones
-	writing sync.Mutex   // one flush at a time, which alone uses told
+	writing sync.Mutex   // one flush at a time, which alone uses told and written
 	told    uint64       // dropped lines that the log has told of
+	written []byte       // the memory of the last batch, for the lines after the next
 
 	mu      sync.Mutex
 	waiting []byte // whole lines; if there are any, a flush is about to write them
@@ -77,7 +78,8 @@ func (q *logQueue) flush() {
 	q.mu.Lock()
 	batch := q.waiting
 	lost := q.dropped - q.told
-	q.waiting = make([]byte, 0, len(batch))
+	q.waiting = q.written[:0]
+	q.written = batch
 	q.mu.Unlock()
 	if len(batch) == 0 { // Close was quicker, and out may be another's by now
 		return

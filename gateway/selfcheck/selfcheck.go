@@ -9,7 +9,6 @@ package selfcheck
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -76,13 +75,35 @@ type Watch struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
 	log        *slog.Logger
-	last       atomic.Pointer[[]Result]
+	last       atomic.Pointer[round]
+}
+
+// round is what testing everything once has shown.
+type round struct {
+	results []Result
+	missing map[place]bool // every quote asks for some
+}
+
+// place is where a contract is to be.
+type place struct {
+	network chain.ID
+	address common.Address
+}
+
+func newRound(results []Result) *round {
+	missing := make(map[place]bool)
+	for _, r := range results {
+		if r.missing() {
+			missing[place{r.Chain, r.Missing}] = true
+		}
+	}
+	return &round{results, missing}
 }
 
 // NewWatch prepares to test. Run does it.
 func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch {
 	w := &Watch{deployment: d, chains: chains, log: log}
-	w.last.Store(new([]Result))
+	w.last.Store(newRound(nil))
 	return w
 }
 
@@ -95,7 +116,7 @@ func (w *Watch) Inherit(before *Watch) {
 			missing = append(missing, r)
 		}
 	}
-	w.last.Store(&missing)
+	w.last.Store(newRound(missing))
 }
 
 // Run tests now and again, until ctx ends.
@@ -112,7 +133,7 @@ func (w *Watch) Run(ctx context.Context) {
 // pause is the time between rounds. It is short while a contract is missing, so that a
 // quote is not warned of long after the contract is there.
 func (w *Watch) pause() time.Duration {
-	if slices.ContainsFunc(w.Results(), Result.missing) {
+	if len(w.last.Load().missing) > 0 {
 		return time.Minute
 	}
 	return 10 * time.Minute
@@ -122,14 +143,12 @@ func (w *Watch) pause() time.Duration {
 // endpoints that answered when it was last tested said so. It is false for an address
 // that is not tested. It takes no lock.
 func (w *Watch) Missing(network chain.ID, address common.Address) bool {
-	return slices.ContainsFunc(w.Results(), func(r Result) bool {
-		return r.missing() && r.Chain == network && r.Missing == address
-	})
+	return w.last.Load().missing[place{network, address}]
 }
 
 // Results are those of the last round. Before the first has ended they are what was
 // inherited. A test that has failed and cannot be repeated counts as failed until it can.
-func (w *Watch) Results() []Result { return *w.last.Load() }
+func (w *Watch) Results() []Result { return w.last.Load().results }
 
 // Problems are the failed tests as sentences. It is nil if none has failed.
 func (w *Watch) Problems() (sentences []string) {
@@ -162,5 +181,5 @@ func (w *Watch) test(ctx context.Context) {
 			w.log.Info("self-check: a test that failed passes now", "what", r.Name)
 		}
 	}
-	w.last.Store(&results)
+	w.last.Store(newRound(results))
 }

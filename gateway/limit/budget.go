@@ -49,7 +49,7 @@ func (b *budget) allow(from id, limit int) decision {
 }
 
 // giveBack undoes a request that was counted at that time.
-func (b *budget) giveBack(from id, at time.Duration) {
+func (b *budget) giveBack(from id, at micros) {
 	s := b.shard(from)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,18 +87,26 @@ type shard struct {
 	forgotten uint64 // addresses within their minute
 }
 
-// history is what is known of a source. Times are since the start.
+// history is what is known of a source.
 type history struct {
-	accepted []time.Duration // within the last minute when it was seen, in order
-	seen     time.Duration   // when it last asked
+	accepted []micros      // within the last minute when it was seen, in order
+	seen     time.Duration // when it last asked, since the start
 }
+
+// micros is a time since the start in microseconds, which takes half the memory of a
+// Duration. It wraps around every 71 minutes, so only times of the last minutes are compared.
+type micros uint32
+
+func microsOf(t time.Duration) micros { return micros(t / time.Microsecond) }
+
+func (now micros) since(at micros) time.Duration { return time.Duration(now-at) * time.Microsecond }
 
 // decision is the result for one request.
 type decision struct {
 	allowed bool
 	used    int           // requests counted before this one
 	wait    time.Duration // until the oldest counted request leaves the minute; if refused, until one may pass
-	at      time.Duration // when memory decided it
+	at      micros        // when memory decided it
 }
 
 func (s *shard) allow(from id, limit int, now time.Duration) decision {
@@ -108,11 +116,15 @@ func (s *shard) allow(from id, limit int, now time.Duration) decision {
 	if !known && from.kind != holder && len(s.addresses) >= s.max {
 		s.forgetOldest(now)
 	}
+	if now-h.seen >= window { // all have expired, however much their micros look like new ones
+		h.accepted = h.accepted[:0]
+	}
 	h.seen = now
-	h.accepted = slices.DeleteFunc(h.accepted, func(at time.Duration) bool { return now-at >= window })
-	d := decide(h.accepted, limit, now)
+	at := microsOf(now)
+	h.accepted = slices.DeleteFunc(h.accepted, func(accepted micros) bool { return at.since(accepted) >= window })
+	d := decide(h.accepted, limit, at)
 	if d.allowed {
-		h.accepted = append(h.accepted, now)
+		h.accepted = append(h.accepted, at)
 	}
 	sources[from] = h
 	return d
@@ -120,13 +132,13 @@ func (s *shard) allow(from id, limit int, now time.Duration) decision {
 
 // decide says whether one more request may pass beside those that were accepted within
 // the minute.
-func decide(accepted []time.Duration, limit int, now time.Duration) decision {
+func decide(accepted []micros, limit int, now micros) decision {
 	used := len(accepted)
 	if used == 0 {
 		return decision{allowed: true, wait: window, at: now}
 	}
 	leaves := accepted[max(used-limit, 0)] // not the oldest if the limit was lowered
-	return decision{allowed: used < limit, used: used, wait: leaves + window - now, at: now}
+	return decision{allowed: used < limit, used: used, wait: window - now.since(leaves), at: now}
 }
 
 // sources is the map that has a source.

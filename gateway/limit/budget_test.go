@@ -34,6 +34,9 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 	b := newBudget(maxSources, c.Now)
 	m := model{}
 	refused := 0
+	// Times that look the same, as they are held in 32 bits, and almost so.
+	const around = (1 << 32) * time.Microsecond
+	whole := []time.Duration{around, around - time.Microsecond, around + time.Second, 10 * around}
 	for range 50_000 {
 		from := source(random.IntN(5)).id
 		if random.IntN(4) == 0 {
@@ -50,11 +53,13 @@ func TestBudgetAgreesWithTheModel(t *testing.T) {
 		}
 		switch random.IntN(10) {
 		case 0:
-			c.Advance(time.Duration(random.Int64N(int64(window / 4))))
+			c.Advance(time.Duration(random.Int64N(int64(window / 4))).Truncate(time.Microsecond))
 		case 1: // to the very moment at which the next may pass
 			c.Advance(wait)
 		case 2:
-			c.Advance(1)
+			c.Advance(time.Microsecond)
+		case 3:
+			c.Advance(whole[random.IntN(len(whole))])
 		}
 	}
 	if refused < 1000 {
@@ -149,7 +154,7 @@ func TestBudgetGivesBack(t *testing.T) {
 	for name, from := range map[string]id{"address": source(1).id, "key": Key(1, 0).id} {
 		c := newClock()
 		b := newBudget(maxSources, c.Now)
-		var counted []time.Duration
+		var counted []micros
 		for range 3 {
 			counted = append(counted, b.allow(from, 3).at)
 			c.Advance(10 * time.Second)

@@ -84,7 +84,7 @@ func TestAbsurdReplies(t *testing.T) {
 			"redis://" + a.addr + "?master_name=main",
 		} {
 			a.reply.Store(&reply)
-			l := startShared(t, url, quiet, calm)
+			l := startShared(t, url, quiet, patient)
 			if !l.passes(source(1)) || !l.isOn(Fallback)() {
 				t.Errorf("%q at the start: got %+v, want the fallback", reply, l.Stats())
 			}
@@ -92,7 +92,7 @@ func TestAbsurdReplies(t *testing.T) {
 		}
 		a.reply.Store(new(string))
 		var j journal.Journal
-		l := startShared(t, "redis://"+a.addr, logTo(&j), calm)
+		l := startShared(t, "redis://"+a.addr, logTo(&j), patient)
 		eventually(t, "Redis", l.isOn(Redis))
 		wantPassed(t, l, (*Limiter).AdmitQuote, source(2), 30)
 		a.reply.Store(&reply)
@@ -117,7 +117,7 @@ func TestALibraryPanics(t *testing.T) {
 	t.Parallel()
 	var j journal.Journal
 	panics := func(context.Context, redis.Cmder) error { panic("a bug") }
-	r := &redisCounter{process: panics, timeouts: calm, log: logTo(&j)}
+	r := &redisCounter{process: panics, timeouts: patient, log: logTo(&j)}
 	before := safego.Panics()
 	if d, ok := r.allow(alice.id, 30); ok || r.up() {
 		t.Errorf("got %+v, %t and up %t, want a failure", d, ok, r.up())

@@ -15,7 +15,7 @@ import (
 func BenchmarkAdmit(b *testing.B) {
 	for name, url := range map[string]string{"memory": "", "redis": startRedis(b).url()} {
 		b.Run(name, func(b *testing.B) {
-			l := start(b, Config{PerMinute: 30, RedisURL: url}, quiet, time.Now, calm)
+			l := start(b, Config{PerMinute: 30, RedisURL: url}, quiet, time.Now, patient)
 			var next atomic.Int64
 			b.ReportAllocs()
 			b.SetParallelism(max(16/runtime.GOMAXPROCS(0), 1)) // 16 callers

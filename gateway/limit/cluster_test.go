@@ -115,7 +115,7 @@ func loseAServer(t *testing.T, url string, lost *server, others ...*server) {
 	t.Helper()
 	p := pair{servers: append(others, lost), log: &journal.Journal{}}
 	for i := range p.limiters {
-		p.limiters[i] = startShared(t, url, logTo(p.log), calm)
+		p.limiters[i] = startShared(t, url, logTo(p.log), patient)
 	}
 	p.wantExactLimits(t, 1)
 

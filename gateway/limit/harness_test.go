@@ -35,8 +35,8 @@ func newClock() *clock.Clock { return clock.At(time.Date(2026, 1, 2, 3, 4, 5, 67
 // logTo is a log that the test reads.
 func logTo(j *journal.Journal) *slog.Logger { return slog.New(slog.NewTextHandler(j, nil)) }
 
-// calm waits for Redis so long that a busy machine is no outage.
-var calm = timeouts{answer: 10 * time.Second, start: 30 * time.Second, probe: 20 * time.Millisecond}
+// patient waits for Redis so long that a busy machine is no outage.
+var patient = timeouts{answer: 10 * time.Second, start: 30 * time.Second, probe: 20 * time.Millisecond}
 
 func start(t testing.TB, cfg Config, log *slog.Logger, now func() time.Time, wait timeouts) *Limiter {
 	t.Helper()

@@ -33,7 +33,7 @@ func TestHeadersAndRefusals(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]admit{"requests": (*Limiter).AdmitQuote, "status look-ups": (*Limiter).AdmitRead} {
 		c := newClock()
-		l := start(t, Config{PerMinute: 3}, quiet, c.Now, calm)
+		l := start(t, Config{PerMinute: 3}, quiet, c.Now, patient)
 		for i, step := range []struct {
 			after                   time.Duration
 			limit, remaining, reset string
@@ -105,7 +105,7 @@ func TestLimitsOfSources(t *testing.T) {
 		{"key with a lower limit", Key(2, 5), 5},
 		{"key with the highest limit", Key(3, MaxPerMinute), MaxPerMinute},
 	} {
-		l := start(t, Config{PerMinute: 30}, quiet, newClock().Now, calm)
+		l := start(t, Config{PerMinute: 30}, quiet, newClock().Now, patient)
 		// Neither uses up the other.
 		wantPassed(t, l, (*Limiter).AdmitRead, tt.from, tt.want)
 		wantPassed(t, l, (*Limiter).AdmitQuote, tt.from, tt.want)
@@ -125,7 +125,7 @@ func TestWhoIsNotLimited(t *testing.T) {
 		{"RATE_LIMIT is 0, with a key", Config{}, Key(1, 2), Stats{Backend: Off}},
 		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 163_840}},
 	} {
-		l := start(t, tt.cfg, quiet, newClock().Now, calm)
+		l := start(t, tt.cfg, quiet, newClock().Now, patient)
 		h := http.Header{}
 		for range 1000 {
 			for _, refused := range []*fault.Error{
@@ -147,7 +147,7 @@ func TestWhoIsNotLimited(t *testing.T) {
 func TestForgottenSources(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	l := start(t, Config{PerMinute: 30}, quiet, clock.Now, calm)
+	l := start(t, Config{PerMinute: 30}, quiet, clock.Now, patient)
 	l.quotes = newBudget(shardCount, clock.Now) // one in each shard
 	l.reads = newBudget(shardCount, clock.Now)
 	const holders, addresses = 20, 200

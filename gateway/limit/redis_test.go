@@ -46,7 +46,7 @@ func (l *Limiter) passes(from Source) bool { return l.AdmitQuote(http.Header{}, 
 func TestInstancesShareOneExactLimit(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	limiters := []*Limiter{startShared(t, s.url(), quiet, calm), startShared(t, s.url(), quiet, calm)}
+	limiters := []*Limiter{startShared(t, s.url(), quiet, patient), startShared(t, s.url(), quiet, patient)}
 	var passed [4]atomic.Int64
 	var wg sync.WaitGroup
 	for worker := range 20 {
@@ -81,7 +81,7 @@ func TestInstancesShareOneExactLimit(t *testing.T) {
 			t.Errorf("got %+v, want all decided by Redis", got)
 		}
 	}
-	other := start(t, Config{PerMinute: 2, RedisURL: s.url(), RedisPrefix: "other:"}, quiet, newClock().Now, calm)
+	other := start(t, Config{PerMinute: 2, RedisURL: s.url(), RedisPrefix: "other:"}, quiet, newClock().Now, patient)
 	wantPassed(t, other, (*Limiter).AdmitQuote, alice, 2)
 	for key, want := range map[string]int64{"quotegate:limit:203.0.113.1": 30, "other:limit:203.0.113.1": 2} {
 		if n := s.LLen(t.Context(), key).Val(); n != want {
@@ -93,7 +93,7 @@ func TestInstancesShareOneExactLimit(t *testing.T) {
 func TestDecisionsOfTheScript(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	l := startShared(t, s.url(), quiet, calm)
+	l := startShared(t, s.url(), quiet, patient)
 	type logged struct {
 		requests int
 		age      time.Duration
@@ -151,7 +151,7 @@ func TestRefusals(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
 	var j journal.Journal
-	l := startShared(t, s.url(), logTo(&j), timeouts{answer: 5 * time.Second, start: calm.start, probe: calm.probe})
+	l := startShared(t, s.url(), logTo(&j), timeouts{answer: 5 * time.Second, start: patient.start, probe: patient.probe})
 	key := keyPrefix + alice.id.String()
 	l.passes(alice)
 	s.write(key, 29, 0)
@@ -183,7 +183,7 @@ func TestRefusals(t *testing.T) {
 // accepted request of this instance is forgotten, and Redis is used again afterwards.
 func TestTroubleWithRedis(t *testing.T) {
 	t.Parallel()
-	hasty := timeouts{answer: 50 * time.Millisecond, start: calm.start, probe: calm.probe}
+	hasty := timeouts{answer: 50 * time.Millisecond, start: patient.start, probe: patient.probe}
 	for _, tt := range []struct {
 		name     string
 		wait     timeouts
@@ -191,22 +191,22 @@ func TestTroubleWithRedis(t *testing.T) {
 		end      func(t *testing.T, s *server)
 		fallback bool
 	}{
-		{"killed", calm, killed, restarted, true},
+		{"killed", patient, killed, restarted, true},
 		{
 			"paused", hasty,
 			func(_ *testing.T, s *server) { s.signal(syscall.SIGSTOP) },
 			func(_ *testing.T, s *server) { s.signal(syscall.SIGCONT) },
 			true,
 		},
-		{"full", calm, set("maxmemory", "1"), set("maxmemory", "0"), true},
+		{"full", patient, set("maxmemory", "1"), set("maxmemory", "0"), true},
 		{
-			"a replica", calm,
+			"a replica", patient,
 			func(t *testing.T, s *server) { s.do(t, "REPLICAOF", "127.0.0.1", "1") },
 			func(t *testing.T, s *server) { s.do(t, "REPLICAOF", "NO", "ONE") },
 			true,
 		},
-		{"flushed", calm, func(t *testing.T, s *server) { s.do(t, "FLUSHALL") }, nothing, false},
-		{"without scripts", calm, func(t *testing.T, s *server) { s.do(t, "SCRIPT", "FLUSH") }, nothing, false},
+		{"flushed", patient, func(t *testing.T, s *server) { s.do(t, "FLUSHALL") }, nothing, false},
+		{"without scripts", patient, func(t *testing.T, s *server) { s.do(t, "SCRIPT", "FLUSH") }, nothing, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -250,7 +250,7 @@ func TestTroubleWithRedis(t *testing.T) {
 func TestRedisIsSlow(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	l := startShared(t, s.url(), quiet, timeouts{answer: 50 * time.Millisecond, start: calm.start, probe: time.Hour})
+	l := startShared(t, s.url(), quiet, timeouts{answer: 50 * time.Millisecond, start: patient.start, probe: time.Hour})
 	s.signal(syscall.SIGSTOP)
 	defer s.signal(syscall.SIGCONT)
 	began := time.Now()
@@ -289,7 +289,7 @@ func TestStartWithoutRedis(t *testing.T) {
 	s := startRedis(t)
 	s.kill()
 	var j journal.Journal
-	l := startShared(t, s.url(), logTo(&j), calm)
+	l := startShared(t, s.url(), logTo(&j), patient)
 	if !l.isOn(Fallback)() || !l.passes(alice) {
 		t.Errorf("got %+v, want the fallback", l.Stats())
 	}
@@ -305,7 +305,7 @@ func TestStartWithoutRedis(t *testing.T) {
 func TestThreeProbesInARow(t *testing.T) {
 	t.Parallel()
 	s := startRedis(t)
-	l := startShared(t, s.url(), quiet, timeouts{answer: calm.answer, start: calm.start, probe: time.Hour})
+	l := startShared(t, s.url(), quiet, timeouts{answer: patient.answer, start: patient.start, probe: time.Hour})
 	l.redis.fail("a key", io.EOF)
 	for i, step := range []struct {
 		full bool
@@ -340,7 +340,7 @@ func TestThePasswordStaysOutOfTheLog(t *testing.T) {
 		{"redis://:open-sesame@" + s.addr, "counting in Redis", Redis},
 	} {
 		var j journal.Journal
-		l := startShared(t, tt.url, logTo(&j), calm)
+		l := startShared(t, tt.url, logTo(&j), patient)
 		text := j.String()
 		if !l.isOn(tt.want)() || !strings.Contains(text, tt.logged) || strings.Contains(text, "hunter2") ||
 			strings.Contains(text, "sesame") {

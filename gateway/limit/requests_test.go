@@ -22,7 +22,7 @@ func TestRequestLimit(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := start(t, Config{PerMinute: tt.perMinute}, quiet, time.Now, calm)
+				l := start(t, Config{PerMinute: tt.perMinute}, quiet, time.Now, patient)
 				for range 3 {
 					for n := range tt.want {
 						if refused := l.AdmitRequest(tt.from); refused != nil {

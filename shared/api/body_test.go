@@ -34,7 +34,7 @@ func TestApprovalIsThereWhereOneIsNeeded(t *testing.T) {
 	}
 }
 
-// TestFeeNamesAPartnerWhoIsPaid, and nobody else.
+// TestFeeNamesAPartnerWhoIsPaid: without a partner, the fee has no id and no address.
 func TestFeeNamesAPartnerWhoIsPaid(t *testing.T) {
 	f := &quote.Fee{ChainID: 369, ProtocolBPS: 15}
 	f.Split = fee.Split{Protocol: *uint256.NewInt(15), Net: *uint256.NewInt(9_985)}
@@ -69,7 +69,7 @@ func TestTextsAreEscaped(t *testing.T) {
 		b.Text("a", hostile)
 		b.Texts("b", hostile, hostile)
 		b.Token("c", &chain.Token{Symbol: hostile})
-		if err := b.Send(w); err != nil {
+		if err := b.send(w); err != nil {
 			t.Fatal(err)
 		}
 		var got map[string]any

@@ -17,11 +17,11 @@ var DetailsParams = []string{"include", "from"}
 
 // DecodeDetails adds to a request which details it asks for, and for whom.
 func DecodeDetails(q Query, req *quote.Request) error {
-	include, err := Read(q, "include", parseInclude)
+	include, err := read(q, "include", parseInclude)
 	if err != nil {
 		return err
 	}
-	req.From, err = Read(q, "from", parseFrom)
+	req.From, err = read(q, "from", parseFrom)
 	if err != nil {
 		return err
 	}
@@ -61,8 +61,7 @@ func parseFrom(text string) (*common.Address, error) {
 	return &address, nil
 }
 
-// MapDetails adds the details of a quote, if the request asked for them. They are the last
-// field of an answer.
+// MapDetails adds the details of a quote, if it has any, as the last field.
 func MapDetails(b *Body, q *quote.Quote) {
 	d := q.Details
 	if d == nil {
@@ -78,7 +77,7 @@ func MapDetails(b *Body, q *quote.Quote) {
 	}
 	b.Close()
 	if d.Transactions == nil {
-		b.Literal("unshield", "true")
+		b.literal("unshield", "true")
 	} else {
 		mapSendCalls(b, q.Pair.Src.Network(), d)
 	}
@@ -90,7 +89,7 @@ func MapDetails(b *Body, q *quote.Quote) {
 	b.Number("validForSeconds", uint64(d.ValidFor))
 	if fee := d.IssuerFee; fee != nil {
 		b.Open("issuerFee")
-		b.Literal("percentage", fee.Rate.Percent())
+		b.literal("percentage", fee.Rate.Percent())
 		b.Text("origin", string(fee.Origin))
 		b.Amount("maxFee", &d.MaxFee)
 		b.Close()
@@ -107,7 +106,7 @@ func MapDetails(b *Body, q *quote.Quote) {
 	b.Close()
 }
 
-// mapRequest writes the request as it was understood.
+// mapRequest writes the request as it was decoded.
 func mapRequest(b *Body, p *chain.Pair, r *quote.Request) {
 	b.Open("request")
 	b.Text("srcChain", r.SrcChain.String())
@@ -153,7 +152,7 @@ func mapSendCalls(b *Body, network chain.ID, d *quote.Details) {
 		b.Text("from", from.Hex())
 	}
 	b.Quantity("chainId", uint256.NewInt(uint64(network)))
-	b.Literal("atomicRequired", "false")
+	b.literal("atomicRequired", "false")
 	b.OpenArray("calls")
 	for i, t := range d.Transactions {
 		if i > 0 {
@@ -171,7 +170,7 @@ func mapArrival(b *Body, a *quote.Arrival) {
 	b.Open("arrival")
 	b.Amount("amount", &a.Amount)
 	if a.Railgun == 0 {
-		b.Literal("deductions", "[]")
+		b.literal("deductions", "[]")
 	} else {
 		b.OpenArray("deductions")
 		b.Text("by", "RAILGUN")
@@ -194,7 +193,7 @@ func mapChecks(b *Body, q *quote.Quote) {
 	switch {
 	case d.Request.From == nil:
 	case c == nil:
-		b.Literal("checks", "null")
+		b.literal("checks", "null")
 		b.Text("reason", d.Unchecked)
 	default:
 		b.Open("checks")
@@ -221,13 +220,13 @@ func mapCheck(b *Body, name string, actual, needed *uint256.Int) {
 	b.Close()
 }
 
-// mapKnown writes a fact, null if it is not known.
+// mapKnown writes a fact, or null if it is unknown.
 func mapKnown(b *Body, name string, is *bool) {
 	if is == nil {
-		b.Literal(name, "null")
+		b.literal(name, "null")
 		return
 	}
-	b.Literal(name, strconv.FormatBool(*is))
+	b.literal(name, strconv.FormatBool(*is))
 }
 
 func mapSimulation(b *Body, d *quote.Details) {
@@ -236,7 +235,7 @@ func mapSimulation(b *Body, d *quote.Details) {
 	case !d.Request.Simulate:
 		return
 	case s == nil:
-		b.Literal("simulation", "null")
+		b.literal("simulation", "null")
 		b.Text("simulationReason", d.Unsimulated)
 		return
 	}
@@ -262,7 +261,7 @@ func mapSimulation(b *Body, d *quote.Details) {
 	}
 	b.CloseArray()
 	if s.Event != nil {
-		b.Literal("event", strconv.FormatBool(*s.Event))
+		b.literal("event", strconv.FormatBool(*s.Event))
 	}
 	mapCheck(b, "native", &s.Native, &s.Needed)
 	b.Close()

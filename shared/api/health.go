@@ -21,8 +21,8 @@ func (s Service) Health(w http.ResponseWriter, _ *version.Request) error {
 		Settlement: mapSettlement(s.Deployment),
 		Registries: make([]registryBody, len(registries)),
 		IssuerFees: make([]issuerFee, len(fees)),
-		Untracked:  s.Tracker.Missing(),
-		Single:     s.Tracker.Alone(),
+		Untracked:  s.Tracker.Untracked(),
+		Single:     s.Tracker.SingleEndpoint(),
 		Problems:   s.problems(),
 	}
 	for i, r := range registries {

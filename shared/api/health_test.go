@@ -13,10 +13,10 @@ import (
 // oneEach follows swaps with one endpoint of chain 1, and none of chain 56.
 type oneEach struct{ Tracker }
 
-func (oneEach) Missing() []chain.ID { return []chain.ID{56} }
-func (oneEach) Alone() []chain.ID   { return []chain.ID{1} }
+func (oneEach) Untracked() []chain.ID      { return []chain.ID{56} }
+func (oneEach) SingleEndpoint() []chain.ID { return []chain.ID{1} }
 
-// The health answer names the chains whose only endpoint is believed.
+// The health check lists the chains whose only endpoint is trusted.
 func TestHealthNamesSingleEndpoints(t *testing.T) {
 	s := Service{
 		Tracker:    oneEach{},

@@ -12,8 +12,8 @@ import (
 	"github.com/quotegate/quotegate/shared/version"
 )
 
-// listingAge is how long clients may keep a listing. It is short: a client with an old
-// listing refuses the quotes of a new deployment.
+// listingAge is how long clients may cache a listing. It is short because a client with an
+// old listing rejects the quotes of a new deployment.
 const listingAge = time.Minute
 
 // Routers lists the contracts that receive source transactions, one row for each source
@@ -37,14 +37,13 @@ type router struct {
 	Router  string   `json:"router"`
 }
 
-// settlement lets a client check whom a burn pays.
+// settlement lets a client check who receives a burn.
 type settlement struct {
 	ChainID  chain.ID `json:"chainId"`
 	Domain   uint32   `json:"domain"`
 	Receiver string   `json:"receiver,omitempty"` // left out where no burn is served
 }
 
-// mapSettlement is where burns into a deployment are minted, and for whom.
 func mapSettlement(d *chain.Deployment) settlement {
 	return settlement{d.Settlement.ChainID, d.Settlement.Domain, d.Settlement.Receiver.String()}
 }
@@ -156,4 +155,16 @@ func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 		})
 	}
 	return body
+}
+
+// contractAge is how long clients may cache a contract file.
+const contractAge = 5 * time.Minute
+
+// Contract serves the contract file of a version.
+func Contract(name string, file []byte) version.Route {
+	return version.Route{
+		Path:   version.ContractPath(name),
+		Free:   true,
+		Handle: static.Document("application/yaml", file, contractAge),
+	}
 }

@@ -8,9 +8,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Problem is the error body of all versions. A version with a different one
-// would define it in its own package.
-type Problem struct {
+// problem is the error body of all versions. A version with a different body defines its own.
+type problem struct {
 	Error     string       `json:"error"`
 	Code      fault.Code   `json:"code"`
 	RequestID string       `json:"requestId"`
@@ -32,7 +31,7 @@ type alternative struct {
 
 // MapFault is the version.Module.MapFault of all versions.
 func MapFault(e *fault.Error, requestID string) (int, any) {
-	p := Problem{
+	p := problem{
 		Error: e.Message, Code: e.Code, RequestID: requestID, Param: Param(e), Reason: e.Reason,
 		MinAmount: e.MinAmount, MaxAmount: e.MaxAmount, Successor: e.Successor,
 	}

@@ -22,9 +22,9 @@ type Query struct {
 	known  []string // the parameters that can be read; nil for all
 }
 
-// QueryOf is the query of a request for a reader that knows these parameters, or all if nil:
-// the others are ignored, and Warn names them. Unlike Query of a url.URL it drops nothing:
-// where a part of the query string cannot be read, reading any parameter fails.
+// QueryOf is the query of a request for a reader that knows these parameters; nil means all.
+// Others are ignored, and warn names them. Unlike url.URL.Query it drops nothing: if a part
+// of the query string is invalid, reading any parameter fails.
 func QueryOf(r *version.Request, known []string) Query {
 	if r.QueryErr != nil {
 		err := fault.New(fault.InvalidParameter,
@@ -34,7 +34,7 @@ func QueryOf(r *version.Request, known []string) Query {
 	return Query{params: r.Query, known: known}
 }
 
-// find gives the text of a parameter, empty if it was left out or has no value.
+// find returns the text of a parameter, empty if it is absent or has no value.
 func (q Query) find(name string) (text string, err error) {
 	if q.err != nil {
 		return "", q.err
@@ -63,9 +63,8 @@ func (q Query) Has(name string) bool {
 	return text != ""
 }
 
-// Require makes sure that all of these parameters are there, and names every
-// one that is not.
-func (q Query) Require(names ...string) error {
+// require returns an error that names every one of these parameters that is missing.
+func (q Query) require(names ...string) error {
 	var missing []string
 	for _, name := range names {
 		text, err := q.find(name)
@@ -101,11 +100,8 @@ var paramNames = map[fault.Role]string{
 
 const integratorParam = "integratorId"
 
-// Name is the query parameter for a part of the request, or empty.
-func Name(role fault.Role) string { return paramNames[role] }
-
 // Param is the query parameter at fault, or empty.
-func Param(e *fault.Error) string { return cmp.Or(e.Param, Name(e.Role)) }
+func Param(e *fault.Error) string { return cmp.Or(e.Param, paramNames[e.Role]) }
 
 // The parameters without which there is no quote.
 var (
@@ -116,7 +112,7 @@ var (
 // DecodeSwap reads what every version asks for: tokens, amount, chains and
 // recipient. parseChain decides which chains the version knows.
 func DecodeSwap(q Query, parseChain func(string) (chain.ID, error)) (quote.Request, error) {
-	if err := q.Require(neededWithRecipient...); err != nil {
+	if err := q.require(neededWithRecipient...); err != nil {
 		return quote.Request{}, err
 	}
 	req, err := DecodeSwapToAnyone(q, parseChain)
@@ -127,57 +123,55 @@ func DecodeSwap(q Query, parseChain func(string) (chain.ID, error)) (quote.Reque
 	return req, err
 }
 
-// DecodeSwapToAnyone is DecodeSwap for a version whose recipient may be left
-// out or zero, and is the zero address then. It reads the parameters in a fixed order,
-// and reports the first invalid one.
+// DecodeSwapToAnyone is DecodeSwap for a version whose recipient may be absent or zero; an
+// absent one is the zero address. It reads the parameters in a fixed order and reports the
+// first invalid one.
 func DecodeSwapToAnyone(q Query, parseChain func(string) (chain.ID, error)) (req quote.Request, err error) {
-	if err = q.Require(needed...); err != nil {
+	if err = q.require(needed...); err != nil {
 		return req, err
 	}
-	if req.SrcToken, err = Read(q, "srcToken", text); err != nil {
+	if req.SrcToken, err = read(q, "srcToken", text); err != nil {
 		return req, err
 	}
-	if req.DstToken, err = Read(q, "dstToken", text); err != nil {
+	if req.DstToken, err = read(q, "dstToken", text); err != nil {
 		return req, err
 	}
-	if req.Amount, err = Read(q, "amount", fee.ParseAmount); err != nil {
+	if req.Amount, err = read(q, "amount", fee.ParseAmount); err != nil {
 		return req, err
 	}
-	if req.SrcChain, err = Read(q, "srcChain", parseChain); err != nil {
+	if req.SrcChain, err = read(q, "srcChain", parseChain); err != nil {
 		return req, err
 	}
-	if req.DstChain, err = Read(q, "dstChain", parseChain); err != nil {
+	if req.DstChain, err = read(q, "dstChain", parseChain); err != nil {
 		return req, err
 	}
 	var kind quote.RecipientType
-	if kind, err = Read(q, "recipientType", quote.ParseRecipientType); err != nil {
+	if kind, err = read(q, "recipientType", quote.ParseRecipientType); err != nil {
 		return req, err
 	}
-	req.Recipient, err = Read(q, "recipient", kind.Parse)
+	req.Recipient, err = read(q, "recipient", kind.Parse)
 	return req, err
 }
 
 // Integrator is the integrator that the request names, or zero.
-func (q Query) Integrator() (id calldata.IntegratorID, err error) {
-	id, err = Read(q, integratorParam, calldata.ParseIntegratorID)
-	return id, err
+func (q Query) Integrator() (calldata.IntegratorID, error) {
+	return read(q, integratorParam, calldata.ParseIntegratorID)
 }
 
-// Read parses a parameter. The value is zero if the parameter is absent.
-func Read[T any](q Query, name string, parse func(string) (T, error)) (value T, err error) {
+// read parses a parameter. The value is zero if the parameter is absent.
+func read[T any](q Query, name string, parse func(string) (T, error)) (none T, err error) {
 	text, err := q.find(name)
 	if err != nil || text == "" {
-		return value, err
+		return none, err
 	}
-	value, err = parse(text)
+	value, err := parse(text)
 	if err != nil {
-		var none T
 		return none, fault.From(err).On(name)
 	}
 	return value, nil
 }
 
-// text is the parser of a parameter that needs none.
+// text is the parser of a parameter that is used as it is.
 func text(s string) (string, error) { return s, nil }
 
 // Params are the query parameters that every version knows.
@@ -185,26 +179,25 @@ var Params = append(slices.Clone(neededWithRecipient), "recipientType")
 
 // The response headers that warn a client.
 const (
-	// QuoteWarning has one meaning: this quote must not be signed.
-	QuoteWarning = "Quote-Warning"
-	// RequestWarning names the parameters that were ignored.
-	RequestWarning = "Request-Warning"
+	// quoteWarning means that the quote must not be signed.
+	quoteWarning = "Quote-Warning"
+	// requestWarning names the parameters that were ignored.
+	requestWarning = "Request-Warning"
 )
 
-// Bounds of what Warn repeats of a request.
+// Bounds on what warn repeats of a request.
 const (
 	maxNames = 5
 	maxName  = 32
 )
 
-// namedFirst are parameters of other services whose users would rely on them: nothing here
-// protects from slippage, and fromAddress does not say who pays.
+// namedFirst are parameters of other services that users may rely on: nothing here protects
+// against slippage, and fromAddress does not set the sender.
 var namedFirst = []string{"slippage", "fromAddress"}
 
-// Warn names in the header Request-Warning the parameters that are ignored: those that are
-// not known, such as integratorID, and an empty integratorId. Both silently cost a partner
-// its fee.
-func (q Query) Warn(h http.Header) {
+// warn names the ignored parameters in the header Request-Warning: unknown ones, such as
+// integratorID, and an empty integratorId. Either would silently cost a partner its fee.
+func (q Query) warn(h http.Header) {
 	var ignored []string
 	if names := q.unknown(); names != nil {
 		ignored = append(ignored, "Unknown parameters were ignored: "+strings.Join(names, ", "))
@@ -213,11 +206,11 @@ func (q Query) Warn(h http.Header) {
 		ignored = append(ignored, "Empty parameters were ignored: "+integratorParam)
 	}
 	if ignored != nil {
-		h.Set(RequestWarning, strings.Join(ignored, ". "))
+		h.Set(requestWarning, strings.Join(ignored, ". "))
 	}
 }
 
-// unknown lists the first parameters that are not known, as they may stand in a header.
+// unknown lists the first unknown parameters, encoded for a header.
 func (q Query) unknown() (names []string) {
 	add := func(name string) {
 		if name == "" || q.knows(name) {
@@ -241,8 +234,8 @@ func (q Query) unknown() (names []string) {
 	return names
 }
 
-// headerName is the start of a parameter's name as a URL has it: a few characters of ASCII,
-// of which none is a comma, a quote or a space.
+// headerName is the start of a parameter's name, percent-encoded: short ASCII without commas,
+// quotes or spaces.
 func headerName(name string) string {
 	text := url.QueryEscape(name)
 	if len(text) <= maxName {

@@ -64,9 +64,9 @@ func TestQuery(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			q := queryOf(tt.query, nil)
-			a, errA := Read(q, "a", number)
-			b, errB := Read(q, "b", number)
-			err := cmp.Or(q.Require("a"), errA, errB)
+			a, errA := read(q, "a", number)
+			b, errB := read(q, "b", number)
+			err := cmp.Or(q.require("a"), errA, errB)
 			if a != tt.a || b != tt.b {
 				t.Errorf("got %d and %d, want %d and %d", a, b, tt.a, tt.b)
 			}
@@ -106,7 +106,7 @@ func TestZeroRecipient(t *testing.T) {
 	for _, query := range []string{usdc + "&recipient=" + zero, usdc} {
 		q = queryOf(query, nil)
 		if req, err := DecodeSwapToAnyone(q, chain.ParseID); err != nil || !req.Recipient.Zero() {
-			t.Errorf("%s: got %+v and %v, want a quote for nobody yet", query, req.Recipient, err)
+			t.Errorf("%s: got %+v and %v, want a quote without a recipient", query, req.Recipient, err)
 		}
 	}
 	q = queryOf(usdc+"&recipient="+wallet, nil)
@@ -153,18 +153,18 @@ func TestRolesHaveTheNamesThatDecodersRead(t *testing.T) {
 	for role := fault.SourceChain; role <= fault.Integrator; role++ {
 		query := url.Values{}
 		for r, value := range good {
-			query.Set(Name(r), value)
+			query.Set(paramNames[r], value)
 		}
-		query.Set(Name(role), "!")
+		query.Set(paramNames[role], "!")
 		if role == fault.SourceToken || role == fault.DestinationToken {
-			query.Del(Name(role)) // any text may be a token
+			query.Del(paramNames[role]) // any text may be a token
 		}
 		q := queryOf(query.Encode(), nil)
 		_, swapErr := DecodeSwap(q, chain.ParseID)
 		_, integratorErr := q.Integrator()
 		e := fault.From(cmp.Or(swapErr, integratorErr))
-		if e.Param == "" || e.Param != Name(role) || Param(fault.From(fault.About(role, fault.New(fault.InvalidAmount, "no")))) != e.Param {
-			t.Errorf("role %d is called %q, its decoder names %q", role, Name(role), e.Param)
+		if e.Param == "" || e.Param != paramNames[role] || Param(fault.From(fault.About(role, fault.New(fault.InvalidAmount, "no")))) != e.Param {
+			t.Errorf("role %d is called %q, its decoder names %q", role, paramNames[role], e.Param)
 		}
 	}
 	if got := Param(fault.New(fault.UnsupportedPair, "no")); got != "" {

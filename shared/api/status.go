@@ -23,7 +23,7 @@ import (
 // Status reports the status of a transaction.
 func (s Service) Status(w http.ResponseWriter, r *version.Request) error {
 	query := QueryOf(r, statusParams)
-	query.Warn(w.Header())
+	query.warn(w.Header())
 	src, hash, err := decodeStatus(query)
 	if err != nil {
 		return err
@@ -41,13 +41,13 @@ func (s Service) Status(w http.ResponseWriter, r *version.Request) error {
 var statusParams = []string{"srcChain", "txHash"}
 
 func decodeStatus(query Query) (src chain.ID, hash common.Hash, err error) {
-	if err = query.Require(statusParams...); err != nil {
+	if err = query.require(statusParams...); err != nil {
 		return src, hash, err
 	}
-	if src, err = Read(query, "srcChain", chain.ParseID); err != nil {
+	if src, err = read(query, "srcChain", chain.ParseID); err != nil {
 		return src, hash, err
 	}
-	hash, err = Read(query, "txHash", parseHash)
+	hash, err = read(query, "txHash", parseHash)
 	return src, hash, err
 }
 
@@ -66,9 +66,9 @@ func parseHash(text string) (hash common.Hash, err error) {
 		"The transaction hash must be 0x followed by 64 hexadecimal digits%s", hint)
 }
 
-// cacheControl lets caches keep an answer as long as it is valid. A transaction that is not
-// found may appear at any moment, and an answer that is repeated because of the caller's rate
-// limit is not for others.
+// cacheControl lets caches keep an answer while it is valid. A transaction that is not found
+// may appear at any moment, and an answer repeated because of a caller's rate limit is for
+// that caller alone.
 func cacheControl(s *status.Status) string {
 	if s.State == status.NotFound || s.Repeated {
 		return "no-store"
@@ -89,7 +89,7 @@ type statusBody struct {
 	TxHash   common.Hash  `json:"txHash"`
 	Reason   string       `json:"reason,omitempty"`
 
-	// These four are of the least advanced swap, where there are several.
+	// These four describe the least advanced swap, if there are several.
 	Swap       *swapBody          `json:"swap,omitempty"`
 	Source     *status.Source     `json:"source,omitempty"`
 	Burn       *burnBody          `json:"burn,omitempty"`
@@ -208,9 +208,8 @@ func mapOrder(s *calldata.Swap) *swapBody {
 	return body
 }
 
-// mapRecipient is an address with its checksum, or the npk of a shield note, which
-// is the first word of what the quote's calldata has as the recipient. Whatever is
-// neither is shown as it is.
+// mapRecipient is an address with its checksum, or the npk of a shield note, which is the
+// first word of the recipient in the calldata. Anything else is written as raw bytes.
 func mapRecipient(s *calldata.Swap) string {
 	switch {
 	case s.RecipientType == calldata.RecipientPrivate && len(s.Recipient) >= common.HashLength:

@@ -42,14 +42,14 @@ func TestWarn(t *testing.T) {
 		strings.Repeat("y=1&", 300):         unknown + "y",
 	} {
 		h := http.Header{}
-		queryOf(query, withIntegrator).Warn(h)
-		if got := strings.Join(h.Values(RequestWarning), "\n"); got != want {
+		queryOf(query, withIntegrator).warn(h)
+		if got := strings.Join(h.Values(requestWarning), "\n"); got != want {
 			t.Errorf("%.60s: got %q, want %q", query, got, want)
 		}
 	}
 	h := http.Header{}
-	queryOf("integratorId=", Params).Warn(h)
-	if got, want := h.Get(RequestWarning), unknown+"integratorId"; got != want {
+	queryOf("integratorId=", Params).warn(h)
+	if got, want := h.Get(requestWarning), unknown+"integratorId"; got != want {
 		t.Errorf("a version without integrators: got %q, want %q", got, want)
 	}
 }
@@ -75,8 +75,8 @@ func FuzzWarn(f *testing.F) {
 	f.Add(strings.Repeat("ü", 20))
 	f.Fuzz(func(t *testing.T, name string) {
 		h := http.Header{}
-		queryOf(url.QueryEscape(name)+"=1", Params).Warn(h)
-		shown, warned := strings.CutPrefix(h.Get(RequestWarning), "Unknown parameters were ignored: ")
+		queryOf(url.QueryEscape(name)+"=1", Params).warn(h)
+		shown, warned := strings.CutPrefix(h.Get(requestWarning), "Unknown parameters were ignored: ")
 		if warned == (name == "" || slices.Contains(Params, name)) || len(shown) > maxName ||
 			strings.ContainsFunc(shown, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune(`,;:"'`, r) }) {
 			t.Errorf("%q: got %q", name, h)

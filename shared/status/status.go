@@ -180,20 +180,19 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 	}
 }
 
-// Ready tells whether the status of every swap can be told.
+// Ready reports whether every swap can be tracked.
 func (t *Tracker) Ready() bool {
-	return t.deployment.Tracked() && len(t.Missing()) == 0 && (t.issuer.Configured() || !t.deployment.UsesIssuer())
+	return t.deployment.Tracked() && len(t.Untracked()) == 0 && (t.issuer.Configured() || !t.deployment.UsesIssuer())
 }
 
-// Missing are the chains that swaps are followed on, and that have no endpoint. There
-// are none if the deployment does not say that swaps can be followed.
-func (t *Tracker) Missing() []chain.ID { return t.trackedChains(0) }
+// Untracked are the chains that tracking needs and that have no endpoint. There are none if
+// the deployment does not support tracking.
+func (t *Tracker) Untracked() []chain.ID { return t.trackedChains(0) }
 
-// Alone are the chains that swaps are followed on with one endpoint, whose answers nothing
-// can confirm.
-func (t *Tracker) Alone() []chain.ID { return t.trackedChains(1) }
+// SingleEndpoint are the tracked chains with one endpoint, whose answers nothing can confirm.
+func (t *Tracker) SingleEndpoint() []chain.ID { return t.trackedChains(1) }
 
-// trackedChains are those that swaps are followed on with this number of endpoints.
+// trackedChains are those that tracking needs and that have this number of endpoints.
 func (t *Tracker) trackedChains(endpoints int) (ids []chain.ID) {
 	for _, n := range t.deployment.Networks() {
 		if t.deployment.Tracked() && t.chains.Endpoints(n.ID) == endpoints {

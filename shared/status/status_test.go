@@ -366,11 +366,11 @@ func TestNoEndpoint(t *testing.T) {
 	nodes[hub] = append(nodes[hub], nodes[hub][0].another(t))
 	s.nodes = nodes
 	s.start()
-	if got := s.Alone(); !slices.Equal(got, []chain.ID{robinhood}) {
+	if got := s.SingleEndpoint(); !slices.Equal(got, []chain.ID{robinhood}) {
 		t.Errorf("the only endpoints are those of %v, want of 4663", got)
 	}
-	if s.Ready() || len(s.Missing()) == 0 || slices.Contains(s.Missing(), hub) {
-		t.Errorf("the chains without an endpoint are %v", s.Missing())
+	if s.Ready() || len(s.Untracked()) == 0 || slices.Contains(s.Untracked(), hub) {
+		t.Errorf("the chains without an endpoint are %v", s.Untracked())
 	}
 	s.start(`"tracking": "reference"`, `"tracking": "none"`)
 	s.src = chain.PrivacyEthereum

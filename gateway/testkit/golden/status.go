@@ -20,9 +20,9 @@ import (
 // real chains in its own package.
 type tracker struct{}
 
-func (tracker) Ready() bool         { return true }
-func (tracker) Missing() []chain.ID { return nil }
-func (tracker) Alone() []chain.ID   { return nil }
+func (tracker) Ready() bool                { return true }
+func (tracker) Untracked() []chain.ID      { return nil }
+func (tracker) SingleEndpoint() []chain.ID { return nil }
 
 var (
 	statusRecipient = common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")

@@ -23,7 +23,7 @@ func (f quoter) Quote(_ context.Context, req *quote.Request) (*quote.Quote, erro
 
 var example = &chain.Deployment{Name: "example"}
 
-// TestHandle: what cannot be read is not quoted, and what cannot be quoted is not answered.
+// TestHandle: a request that cannot be decoded is not quoted, and a failed quote sends nothing.
 func TestHandle(t *testing.T) {
 	unreadable, unquoted := errors.New("unreadable"), errors.New("unquoted")
 	for name, tt := range map[string]struct {
@@ -56,7 +56,7 @@ func TestHandle(t *testing.T) {
 			if err != tt.want || asked != tt.asked || w.Body.String() != tt.body {
 				t.Errorf("got %v, asked %t and %q, want %v, %t and %q", err, asked, w.Body, tt.want, tt.asked, tt.body)
 			}
-			if warned := w.Header().Get(QuoteWarning) != ""; warned != (err == nil) {
+			if warned := w.Header().Get(quoteWarning) != ""; warned != (err == nil) {
 				t.Errorf("got a warning: %t", warned)
 			}
 		})
@@ -97,16 +97,16 @@ func TestWarning(t *testing.T) {
 	}
 }
 
-// TestAlternatives: who asked for a pair that is none reads where the token can go.
+// TestAlternatives: the error for an unsupported pair lists the destinations of its token.
 func TestAlternatives(t *testing.T) {
 	e := fault.New(fault.UnsupportedPair, "No such pair")
 	status, body := MapFault(e, "r1")
-	if p := body.(Problem); status != 400 || p.Error != "No such pair" || p.Alternatives != nil || p.RequestID != "r1" {
+	if p := body.(problem); status != 400 || p.Error != "No such pair" || p.Alternatives != nil || p.RequestID != "r1" {
 		t.Errorf("got %d and %+v", status, p)
 	}
 	e.Alternatives = []fault.Alternative{{Chain: "369", Token: "USDC"}, {Chain: "1", Token: "ETH"}}
 	_, body = MapFault(e, "r1")
-	p := body.(Problem)
+	p := body.(problem)
 	if want := "No such pair; from there it can go to USDC on 369, ETH on 1"; p.Error != want || len(p.Alternatives) != 2 {
 		t.Errorf("got %q and %v, want %q", p.Error, p.Alternatives, want)
 	}

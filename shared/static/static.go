@@ -1,5 +1,6 @@
-// Package static serves what does not change while the service runs: documents with a tag,
-// compressed for clients that accept that, and what pages need beside.
+// Package static serves documents that do not change while the service runs, with an ETag and
+// compressed for clients that accept gzip. It also has what pages need: hashes for a
+// Content-Security-Policy, and the choice between HTML and JSON.
 package static
 
 import (
@@ -23,8 +24,8 @@ func PolicyHash(text string) string {
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-// PrefersHTML reports whether Accept asks for HTML by name, and not more for JSON. A
-// star alone asks for neither: programs send it.
+// PrefersHTML reports whether Accept names HTML and does not prefer JSON. A wildcard alone
+// does not count: programs send it.
 func PrefersHTML(h http.Header) bool {
 	accepted := qualities(h.Values("Accept")...)
 	return accepted["text/html"] > 0 && accepted["text/html"] >= accepted["application/json"]
@@ -48,9 +49,9 @@ func qualities(headers ...string) map[string]float64 {
 	return wanted
 }
 
-// Document serves a body that does not change while the service runs. Caches may
-// keep it for maxAge, and a client that has it already is answered 304. It is
-// compressed for clients that accept that.
+// Document serves a body that does not change while the service runs. Caches may store it for
+// maxAge, and a client whose copy is current gets 304. It is compressed for clients that
+// accept gzip.
 func Document(contentType string, body []byte, maxAge time.Duration) version.Handler {
 	cacheControl := "public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))
 	plain, zipped := newVariant(body), newVariant(compress(body))
@@ -65,7 +66,7 @@ func Document(contentType string, body []byte, maxAge time.Duration) version.Han
 		h.Set("Cache-Control", cacheControl)
 		h.Set("ETag", v.etag)
 		known := strings.Join(r.Header["If-None-Match"], ",")
-		if known == "*" || strings.Contains(known, v.etag) { // its quotes end a tag
+		if known == "*" || strings.Contains(known, v.etag) { // the quotes delimit the tag
 			w.WriteHeader(http.StatusNotModified)
 			return nil
 		}
@@ -73,7 +74,7 @@ func Document(contentType string, body []byte, maxAge time.Duration) version.Han
 	}
 }
 
-// JSON is Document for a value, which is encoded once, here.
+// JSON is Document for a value, which is encoded once.
 func JSON(value any, maxAge time.Duration) version.Handler {
 	body, err := version.Encode(value)
 	if err != nil {
@@ -82,8 +83,8 @@ func JSON(value any, maxAge time.Duration) version.Handler {
 	return Document(version.JSONType, body, maxAge)
 }
 
-// variant is a document in one encoding. The encodings have different tags, so
-// that a cache does not take one for the other.
+// variant is a document in one encoding. Encodings have different tags, so that a cache does
+// not confuse them.
 type variant struct {
 	body []byte
 	etag string

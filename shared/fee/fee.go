@@ -1,6 +1,5 @@
-// Package fee does the arithmetic of money: the rates, the limits, the
-// conversion between decimals, and the division of an amount into fees and the
-// rest.
+// Package fee does the arithmetic of money: rates, limits, conversion between decimals, and
+// the split of an amount into fees and the rest.
 //
 // All numbers are integers. Conversions and fees round down; what the issuer may take
 // rounds up. Fees are always taken from the gross destination amount, so the parts add up
@@ -53,13 +52,13 @@ func (b BPS) Of(amount *uint256.Int) uint256.Int {
 	return fee
 }
 
-// Before is the least amount of which the given amount is left after this fee.
+// Before is the least amount that leaves the given amount after this fee.
 func (b BPS) Before(amount *uint256.Int) uint256.Int {
 	if amount.IsZero() {
 		return uint256.Int{}
 	}
-	// What is left of n is n × (10000 − rate) / 10000, rounded up, since the part
-	// that is taken rounds down. It reaches amount once that exceeds amount − 1.
+	// The rest of n is n × (10000 − rate) / 10000, rounded up, since the fee rounds down.
+	// It reaches amount once n × (10000 − rate) / 10000 exceeds amount − 1.
 	var least uint256.Int
 	least.SubUint64(amount, 1)
 	least.Mul(&least, uint256.NewInt(whole))
@@ -129,7 +128,7 @@ var (
 	ether      = amountLimits{min: 1, max: 20_00}
 )
 
-// limits of each token, by its symbol. One that is not here cannot be swapped: its
+// limits of each token, by its symbol. A token that is missing here cannot be swapped: its
 // limits are zero, and a test fails.
 var limits = map[string]amountLimits{
 	chain.USDC: stablecoin,
@@ -153,20 +152,21 @@ func Limits(token *chain.Token) (min, max uint256.Int) {
 // the maximum of one transaction. The minimum and maximum themselves pass.
 func CheckLimits(token *chain.Token, amount *uint256.Int) error {
 	min, max := Limits(token)
-	var word string
+	var relation string
 	switch {
 	case amount.Lt(&min):
-		word = "below the minimum"
+		relation = "below the minimum"
 	case amount.Gt(&max):
-		word = "above the maximum"
+		relation = "above the maximum"
 	default:
 		return nil
 	}
 	l := limits[token.Symbol]
 	e := fault.New(fault.AmountOutOfRange,
 		"The amount is %s of one transaction: %s to %s %s, which is %s to %s in its smallest unit (%d decimals)",
-		word, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals)
-	e.MinAmount, e.MaxAmount = min.Dec(), max.Dec()
+		relation, hundredths(l.min), hundredths(l.max), token.Symbol, min.Dec(), max.Dec(), token.Decimals)
+	e.MinAmount = min.Dec()
+	e.MaxAmount = max.Dec()
 	return e
 }
 

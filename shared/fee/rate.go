@@ -30,11 +30,11 @@ type IssuerFee struct {
 	Rate   Rate
 	Origin Origin
 	Age    time.Duration // since the service gave the rate; 0 if it did not
-	// TooHigh is set if Rate is 0, but the service has since told a fee above the
-	// highest that is believed. A burn with a maxFee of 0 would revert then.
+	// TooHigh is set if Rate is 0, but the service has since reported a fee above the
+	// highest that is accepted. A burn with a maxFee of 0 would then revert.
 	TooHigh bool
-	// Err is why the last lookup gave no rate, in words fit for a public
-	// page. It is nil if it did, and where there was none.
+	// Err is why the last lookup failed, in a text fit for a public page. It is nil if
+	// the lookup succeeded, or if there was none.
 	Err error
 }
 
@@ -53,18 +53,18 @@ const (
 
 var (
 	HighestRate = Rate{highestBPS * nanoPerBPS}
-	// These complete a sentence, for which the caller has the subject.
+	// These complete a sentence whose subject the caller adds.
 	ErrTooHigh   = fmt.Errorf("is above %d basis points", highestBPS)
 	errNotNumber = errors.New("is not a decimal number such as 1.3")
 	errTiny      = errors.New("is not 0, but below a billionth of a basis point")
 	// all is 100 %, in the unit of Rate.
 	all = uint256.NewInt(10_000 * nanoPerBPS)
-	// decimal is a number as JSON writes it, but for a sign. What bounds its length and
-	// exponent bounds the work of reading it.
+	// decimal is an unsigned JSON number. Bounds on its length and exponent bound the cost
+	// of parsing it.
 	decimal = regexp.MustCompile(`^(0|[1-9][0-9]{0,63})(\.[0-9]{1,63})?([eE][+-]?[0-9]{1,2})?$`)
 )
 
-// FromMilliBPS is the rate of that many thousandths of a basis point, or the highest.
+// FromMilliBPS is a rate in thousandths of a basis point, at most HighestRate.
 func FromMilliBPS(milli uint32) Rate {
 	return Rate{min(uint64(milli)*(nanoPerBPS/1000), HighestRate.nano)}
 }
@@ -88,7 +88,7 @@ func ParseRate(text string) (Rate, error) {
 	return Rate{nano.Uint64()}, nil
 }
 
-// BelowQuarterOf tells whether the rate is below a quarter of another.
+// BelowQuarterOf reports whether the rate is below a quarter of another.
 func (r Rate) BelowQuarterOf(other Rate) bool { return r.nano*4 < other.nano }
 
 func (r Rate) Cmp(other Rate) int { return cmp.Compare(r.nano, other.nano) }
@@ -106,18 +106,16 @@ func decimalText(n uint64, places int) string {
 	return strings.TrimRight(strings.TrimRight(digits[:point]+"."+digits[point:], "0"), ".")
 }
 
-// Estimate is the issuer's fee on amount, rounded up. It is exact for every
-// amount there is.
-func (r Rate) Estimate(amount *uint256.Int) uint256.Int {
+// estimate is the issuer's fee on amount, rounded up. It is exact for every amount.
+func (r Rate) estimate(amount *uint256.Int) uint256.Int {
 	return scaleUp(amount, uint256.NewInt(r.nano), all)
 }
 
-// MaxFee is what a burn of amount may cost at most: the estimate and a fifth
-// of the estimate, rounded up. The messenger reverts a burn whose maxFee is
-// not less than its amount, so there is no maxFee for such an amount but an
-// error for the caller.
+// MaxFee is the most that a burn of amount may cost: the estimate plus a fifth of it, rounded
+// up. The messenger reverts a burn whose maxFee is not below its amount, so such an amount is
+// an error.
 func (r Rate) MaxFee(amount *uint256.Int) (uint256.Int, error) {
-	fee := r.Estimate(amount)
+	fee := r.estimate(amount)
 	fee = scaleUp(&fee, uint256.NewInt(6), uint256.NewInt(5))
 	if !fee.Lt(amount) {
 		return uint256.Int{}, fault.New(fault.AmountOutOfRange, "The amount does not cover the issuer's transfer fee, "+

@@ -73,7 +73,7 @@ func TestMaxFee(t *testing.T) {
 	} {
 		rate := bps(t, test.rate)
 		amount := uint256.MustFromDecimal(test.amount)
-		estimate := rate.Estimate(amount)
+		estimate := rate.estimate(amount)
 		maxFee, err := rate.MaxFee(amount)
 		if err != nil || estimate.Dec() != test.estimate || maxFee.Dec() != test.maxFee || amount.Dec() != test.amount {
 			t.Errorf("%+v: got an estimate of %s and a maxFee of %s (%v)", test, estimate.Dec(), maxFee.Dec(), err)
@@ -128,7 +128,7 @@ func TestMaxFeeIsExact(t *testing.T) {
 		wantEstimate := ceil(product)
 		wantMax := ceil(new(big.Rat).Mul(new(big.Rat).SetInt(wantEstimate), big.NewRat(12, 10)))
 
-		estimate := rate.Estimate(amount)
+		estimate := rate.estimate(amount)
 		if estimate.ToBig().Cmp(wantEstimate) != 0 {
 			t.Fatalf("got an estimate of %s, want %s", estimate.Dec(), wantEstimate)
 		}

@@ -31,22 +31,22 @@ const (
 	answerLimit    = 256 << 10 // bytes
 	mostAtOnce     = 4
 
-	// The service blocks a caller that went past its rate limit for five
-	// minutes. It may ask for more, within reason.
+	// The service blocks a caller that exceeded its rate limit for five minutes, or for
+	// as long as Retry-After says, within reason.
 	shortestHold = 5 * time.Minute
 	longestHold  = time.Hour
 
-	// The service blocks a caller above 35 requests a second, fees included. Messages
-	// are asked for at most every messagePause. A request that would wait for longer
-	// than messageWait is refused.
+	// The service blocks a caller above 35 requests a second, fees included. Requests for
+	// messages are at least messagePause apart. One that would wait longer than
+	// messageWait is refused.
 	messagePause = 100 * time.Millisecond
 	messageWait  = 5 * time.Second
 	mostMessages = 64 // of a transaction; later ones are not read
 )
 
-// client asks the issuer's service. It makes mostAtOnce requests for fees at a time, and
-// none at all while the service blocks us. The texts of its errors are fit for a public
-// page: they name no address and repeat nothing that the service sent.
+// client calls the issuer's service. It makes mostAtOnce requests for fees at a time, and none
+// while the service blocks us. Its errors are fit for a public page: they contain no address
+// and nothing that the service sent.
 type client struct {
 	http    *http.Client
 	base    *url.URL
@@ -56,7 +56,7 @@ type client struct {
 	refusal atomic.Pointer[refusal] // the last one
 }
 
-// refusal is how requests fail while the service blocks us.
+// refusal is the error of requests while the service blocks us.
 type refusal struct {
 	hold  time.Duration
 	until time.Time
@@ -64,7 +64,7 @@ type refusal struct {
 
 func (r *refusal) Error() string { return fmt.Sprintf("status 429: backing off for %s", r.hold) }
 
-// BlockedFor is for how long the issuer's service is not asked, if that is why Messages
+// BlockedFor is how much longer the issuer's service blocks us, if that is why Messages
 // failed, and 0 otherwise.
 func BlockedFor(err error) time.Duration {
 	if r, ok := errors.AsType[*refusal](err); ok {
@@ -78,8 +78,8 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 		transport = &http.Transport{
 			Proxy:       http.ProxyFromEnvironment,
 			DialContext: (&net.Dialer{Timeout: requestTimeout}).DialContext,
-			// Requests are rare, and one on a connection that was kept would
-			// be sent a second time if the service had dropped it.
+			// Requests are rare, and one on an idle connection would be sent
+			// twice if the service had closed it.
 			DisableKeepAlives:      true,
 			TLSHandshakeTimeout:    requestTimeout,
 			MaxResponseHeaderBytes: 16 << 10,
@@ -89,7 +89,7 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 		http: &http.Client{
 			Transport: transport,
 			Timeout:   requestTimeout,
-			// A redirect would let another host state the fee.
+			// A redirect would let another host set the fee.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
 		base:  base,
@@ -99,7 +99,7 @@ func newClient(base *url.URL, dest uint32, transport http.RoundTripper) *client 
 	}
 }
 
-// rate looks the fee of one source up, when it has a slot. builtIn is as for decode.
+// rate looks up the fee of a source, once it has a slot. builtIn is as for decode.
 func (c *client) rate(ctx context.Context, source uint32, builtIn fee.Rate) (fee.Rate, error) {
 	if err := c.slots.Acquire(ctx, 1); err != nil {
 		return fee.Rate{}, unanswered(err)
@@ -117,8 +117,8 @@ var (
 	errNotJSON  = errors.New("the answer is not the expected JSON")
 )
 
-// get requests an address within requestTimeout. Of a longer answer than answerLimit, it
-// gives the beginning.
+// get requests an address within requestTimeout. It returns at most answerLimit bytes of the
+// response.
 func (c *client) get(ctx context.Context, address *url.URL) ([]byte, error) {
 	if err := c.blocked(); err != nil {
 		return nil, err
@@ -162,7 +162,7 @@ func (c *client) blocked() error {
 	return nil
 }
 
-// unanswered is the error for a request that got no answer, or half of one.
+// unanswered is the error for a request without a complete response.
 func unanswered(err error) error {
 	text, _ := fault.ExplainNetwork(err)
 	return errors.New(cmp.Or(text, "connection failed"))
@@ -182,15 +182,14 @@ var (
 	errTooLow         = errors.New("the fee for threshold 1000 is below a quarter of the built-in rate")
 )
 
-// decode finds the fee in an answer: a bare array with a row for each finality
-// threshold, in any order. The higher of the rows for 1000 (fast) and 2000
-// (final) counts, and one of them is enough: a source without fast transfers
-// is attested at 2000, and its messenger reverts a burn whose maxFee is below
-// the fee for that.
+// decode finds the fee in a response: a bare array with a row for each finality threshold, in
+// any order. The higher of the rows for 1000 (fast) and 2000 (final) counts, and one of them
+// is enough: a source without fast transfers is attested at 2000, and its messenger reverts a
+// burn whose maxFee is below the fee for 2000.
 //
-// A source whose builtIn rate is above 0 charges for fast transfers. Its row for
-// 1000 must then be there, with at least a quarter of that rate: with a lower
-// maxFee, a burn would wait for hours until it is final, or revert.
+// A source whose builtIn rate is above 0 charges for fast transfers. It must have a row for
+// 1000 with at least a quarter of that rate: with a lower maxFee, a burn would wait hours for
+// finality, or revert.
 func decode(body []byte, builtIn fee.Rate) (fee.Rate, error) {
 	var rows []struct {
 		FinalityThreshold json.RawMessage `json:"finalityThreshold"`
@@ -232,11 +231,11 @@ func decode(body []byte, builtIn fee.Rate) (fee.Rate, error) {
 	return slices.MaxFunc([]fee.Rate{fast, fees[thresholdFinal]}, fee.Rate.Cmp), nil
 }
 
-// repeatsKey tells whether an object of a JSON text has a key twice, in any letters:
-// encoding/json does not tell keys apart by their case, and takes the last one.
+// repeatsKey reports whether a JSON object has a key twice, in any letter case: encoding/json
+// ignores case and takes the last one.
 func repeatsKey(text []byte) bool {
 	var objects []map[string]bool // the keys of those that are open; nil for an array
-	key := false                  // a string that comes next is a key
+	key := false                  // if the next token is a string, it is a key
 	for decoder := json.NewDecoder(bytes.NewReader(text)); ; {
 		token, err := decoder.Token()
 		if err != nil {
@@ -251,7 +250,7 @@ func repeatsKey(text []byte) bool {
 		case token == json.Delim('}'), token == json.Delim(']'):
 			objects = objects[:len(objects)-1]
 		case key && isString:
-			name = strings.ToLower(strings.ToUpper(name)) // as encoding/json folds keys
+			name = strings.ToLower(strings.ToUpper(name)) // folds case as encoding/json does
 			keys := objects[len(objects)-1]
 			if keys[name] {
 				return true
@@ -264,14 +263,14 @@ func repeatsKey(text []byte) bool {
 	}
 }
 
-// Attestation is how far the issuer is with a burn.
+// Attestation is the issuer's progress with a burn.
 type Attestation string
 
 const (
 	Unseen   Attestation = "unseen"   // the issuer has not seen the transaction yet
 	Waiting  Attestation = "pending"  // it waits for confirmations, or for the reason it gives
 	Complete Attestation = "complete" // it has signed; the message can be delivered
-	Unknown  Attestation = "unknown"  // the issuer could not be asked, or its answer makes no sense
+	Unknown  Attestation = "unknown"  // the request failed, or the response is invalid
 )
 
 // Message is one burn of a transaction, as the issuer sees it.
@@ -284,15 +283,15 @@ type Message struct {
 	Message []byte
 }
 
-// delay is what a word of the issuer's may look like, to be repeated to clients.
+// delay is the form of a code from the issuer that is passed on to clients.
 var delay = regexp.MustCompile(`^[a-z][a-z_]{0,63}$`)
 
-// Configured tells whether the issuer can be asked.
+// Configured reports whether the issuer's service is configured.
 func (i *Issuer) Configured() bool { return i.client != nil }
 
-// Messages asks the issuer for the burns of a transaction on the chain of a
-// domain, in the order of their logs. There are none, and no error, while it has
-// not seen the transaction. The text of an error is fit for a client.
+// Messages requests the burns of a transaction on the chain of a domain, in the order of
+// their logs. There are none, and no error, while the issuer has not seen the transaction.
+// The text of an error is fit for a client.
 func (i *Issuer) Messages(ctx context.Context, domain uint32, tx common.Hash) ([]Message, error) {
 	if i.client == nil {
 		return nil, errors.New("the issuer's service is not configured")
@@ -312,8 +311,8 @@ func (i *Issuer) Messages(ctx context.Context, domain uint32, tx common.Hash) ([
 	return decodeMessages(body)
 }
 
-// await waits for the time of a request for messages. Nobody waits in vain: neither beyond
-// the deadline, nor while the service blocks us.
+// await waits until a request for messages may be sent. It fails at once if that would be
+// after the deadline, or while the service blocks us.
 func (c *client) await(ctx context.Context) error {
 	if err := c.blocked(); err != nil {
 		return err
@@ -330,8 +329,7 @@ func (c *client) await(ctx context.Context) error {
 	return nil
 }
 
-// decodeMessages reads an answer. A message counts as complete only if it is
-// there together with an attestation.
+// decodeMessages reads a response. A complete message must come with its attestation.
 func decodeMessages(body []byte) ([]Message, error) {
 	var answer struct {
 		Messages []struct {

@@ -11,7 +11,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fee"
 )
 
-// TestDecode: what the issuer answers is a rate, or a failure whose text repeats nothing of it.
+// TestDecode: a response is a rate, or an error that repeats none of the response.
 func TestDecode(t *testing.T) {
 	const (
 		noJSON   = "the answer is not the expected JSON"
@@ -30,7 +30,7 @@ func TestDecode(t *testing.T) {
 	two := func(fast, final string) string {
 		return `[{"finalityThreshold":1000,"minimumFee":` + fast + `},{"finalityThreshold":2000,"minimumFee":` + final + `}]`
 	}
-	// What is wanted for a source with fast transfers, at 1.3 basis points, and for one without.
+	// The results for a source with fast transfers, at 1.3 basis points, and for one without.
 	for name, test := range map[string]struct{ body, fast, slow string }{
 		"as documented":     {two("1.3", "0"), "1.3", "1.3"},
 		"the other order":   {`[{"finalityThreshold":2000,"minimumFee":0},{"finalityThreshold":1000,"minimumFee":1.3}]`, "1.3", "1.3"},
@@ -111,8 +111,8 @@ func TestDecode(t *testing.T) {
 var notRate = regexp.MustCompile(
 	`^the fee is (above 100 basis points|not a decimal number such as 1\.3|not 0, but below a billionth of a basis point)$`)
 
-// FuzzDecode makes sure that an answer is either a rate that one of its rows
-// states, or a failure whose text repeats nothing of it.
+// FuzzDecode: a response is a rate from one of its rows, or an error that repeats none of the
+// response.
 func FuzzDecode(f *testing.F) {
 	for _, body := range []string{
 		`[{"finalityThreshold":1000,"minimumFee":1.3},{"finalityThreshold":2000,"minimumFee":0}]`,

@@ -1,12 +1,11 @@
-// Package cctp asks the issuer of USDC what a burn over its network costs, and about the
-// attestation of a burn.
+// Package cctp queries the service of the issuer of USDC: the fees of burns, and their
+// attestations.
 //
-// A rate is always given at once, from memory. Rates are refreshed every minute in the
-// background. When the service fails or returns nonsense, the last good rate is used;
-// after a day, the higher of it and the built-in table. A maxFee that is too low fails
-// the burn, one that is too high costs nothing, so the higher value is the safe one. A
-// rate below a quarter of the table's, or above 100 basis points, is nonsense; if only 0
-// is left, the source is not quoted.
+// Rates are served from memory and refreshed every minute in the background. If the service
+// fails or returns an implausible rate, the last good rate is used; after a day, the higher
+// of that rate and the built-in one. The higher value is the safe one: a burn with too low a
+// maxFee fails, and too high a maxFee costs nothing. A rate below a quarter of the built-in
+// one, or above 100 basis points, is implausible; if only 0 is left, the source is not quoted.
 package cctp
 
 import (
@@ -23,10 +22,10 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// Config says where the issuer's fee service is.
+// Config locates the issuer's fee service.
 type Config struct {
-	// FeeURL is the base address of the fee service. Without one, the
-	// built-in table is all there is.
+	// FeeURL is the base address of the fee service. Without it, all rates are from
+	// the built-in table.
 	FeeURL string `env:"ISSUER_FEE_URL" setting:"secret"`
 }
 
@@ -52,10 +51,10 @@ func (c Config) base() (*url.URL, error) {
 }
 
 const (
-	renewal  = time.Minute     // between two lookups of a source
-	patience = 5 * time.Second // how long Warm waits
-	fresh    = 5 * time.Minute // younger than this, a rate is live
-	keep     = 24 * time.Hour  // younger than this, the last good rate counts alone
+	refreshEvery = time.Minute     // for each source
+	warmTimeout  = 5 * time.Second // how long Warm waits
+	liveFor      = 5 * time.Minute // how long a rate counts as live
+	lastGoodFor  = 24 * time.Hour  // how long the last good rate is used even if it is below the built-in one
 )
 
 // Issuer gives the rates of all sources of one settlement chain, and attestations. It is
@@ -70,9 +69,8 @@ type Issuer struct {
 	work safego.Group
 }
 
-// New gives rates for burns that are minted on the settlement chain, and
-// starts to look them up. Requests go through transport, or through one of its
-// own if that is nil. Close ends the lookups.
+// New starts looking up the rates of burns that are minted on the settlement chain. Requests
+// use transport, or a default one if that is nil. Close ends the lookups.
 func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.RoundTripper) (*Issuer, error) {
 	base, err := cfg.base()
 	if err != nil {
@@ -95,19 +93,18 @@ func New(cfg Config, to chain.Settlement, log *slog.Logger, transport http.Round
 	if base != nil {
 		i.client = newClient(base, to.Domain, transport)
 		for _, s := range i.sources {
-			const what = "looking an issuer fee up"
-			i.work.Go(i.log, what, func() { // now, and again and again until Close
+			const what = "looking up an issuer fee"
+			i.work.Go(i.log, what, func() { // now, and regularly until Close
 				safego.Do(i.log, what, func() { i.renew(s) })
 				close(s.tried)
-				safego.Every(i.ctx, renewal, i.log, what, func() { i.renew(s) })
+				safego.Every(i.ctx, refreshEvery, i.log, what, func() { i.renew(s) })
 			})
 		}
 	}
 	return i, nil
 }
 
-// Close ends the lookups and waits until they have ended. Rates are given as
-// before.
+// Close ends the lookups and waits for them. Rates are still served from memory.
 func (i *Issuer) Close() {
 	i.stop()
 	i.work.Wait()
@@ -116,14 +113,14 @@ func (i *Issuer) Close() {
 	}
 }
 
-// Warm waits until every source was looked up once, with success or without,
-// but five seconds at most. Called before the first quote, it keeps quotes of a
-// healthy service off the built-in table.
+// Warm waits until every source was looked up once, successfully or not, for five seconds at
+// most. Call it before the first quote, so that a healthy service does not quote from the
+// built-in table.
 func (i *Issuer) Warm(ctx context.Context) {
 	if i.client == nil {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, warmTimeout)
 	defer cancel()
 	for _, s := range i.sources {
 		select {
@@ -134,8 +131,8 @@ func (i *Issuer) Warm(ctx context.Context) {
 	}
 }
 
-// Of is the fee of burns on a source chain. For a chain that is not the source
-// of a burn it has the highest rate there is, which is safe.
+// Of is the fee of burns on a source chain. For a chain that is no source of burns, it has
+// the highest rate, which is safe.
 func (i *Issuer) Of(source chain.ID) fee.IssuerFee {
 	for _, s := range i.sources {
 		if s.chain == source {
@@ -145,7 +142,7 @@ func (i *Issuer) Of(source chain.ID) fee.IssuerFee {
 	return fee.IssuerFee{Source: source, Rate: fee.HighestRate, Origin: fee.BuiltIn}
 }
 
-// State is what each source serves now, by chain.
+// State is the current fee of each source, by chain.
 func (i *Issuer) State() []fee.IssuerFee {
 	now := time.Now()
 	states := make([]fee.IssuerFee, len(i.sources))
@@ -163,15 +160,15 @@ type source struct {
 
 	tried  chan struct{}          // closed after the first lookup
 	known  atomic.Pointer[result] // replaced by each lookup, never changed
-	logged fee.Origin             // what the log last said; used by the lookups alone
+	logged fee.Origin             // the last one in the log; used by the lookups alone
 }
 
-// result is what the lookups of a source have come to.
+// result is the outcome of a source's lookups so far.
 type result struct {
 	good    fee.Rate
 	goodAt  time.Time // zero: never
 	err     error     // of the last lookup
-	tooHigh bool      // the last fee that the service told is not believed
+	tooHigh bool      // the service has reported a fee too high to accept since the good rate
 }
 
 // state chooses the rate that protects the user most.
@@ -179,11 +176,11 @@ func (s *source) state(now time.Time) fee.IssuerFee {
 	known := s.known.Load()
 	state := fee.IssuerFee{Source: s.chain, Rate: s.builtIn, Origin: fee.BuiltIn, Err: known.err}
 	age := now.Sub(known.goodAt)
-	if !known.goodAt.IsZero() && (age < keep || s.builtIn.Cmp(known.good) <= 0) {
+	if !known.goodAt.IsZero() && (age < lastGoodFor || s.builtIn.Cmp(known.good) <= 0) {
 		state.Rate = known.good
 		state.Origin = fee.LastGood
 		state.Age = age
-		if age < fresh {
+		if age < liveFor {
 			state.Origin = fee.Live
 		}
 	}
@@ -191,12 +188,11 @@ func (s *source) state(now time.Time) fee.IssuerFee {
 	return state
 }
 
-// renew looks a source up, and logs when it begins to serve from another
-// origin.
+// renew looks up a source, and logs when the origin of its rate changes.
 func (i *Issuer) renew(s *source) {
 	rate, err := i.client.rate(i.ctx, s.domain, s.builtIn)
 	if i.ctx.Err() != nil {
-		return // closing is no failure
+		return // closed, which is not a failure
 	}
 	now := time.Now()
 	next := result{good: rate, goodAt: now}

@@ -73,8 +73,8 @@ func publishedFees(t *testing.T) map[chain.ID]string {
 	return fees
 }
 
-// TestLive makes the service charge its own fee for each domain. All rates are live from
-// the start, and are renewed though nobody asks.
+// TestLive: with a different fee for each domain, all rates are live from the start and are
+// refreshed without being read.
 func TestLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		perDomain := func(w http.ResponseWriter, r *http.Request) {
@@ -115,8 +115,8 @@ func TestLive(t *testing.T) {
 	})
 }
 
-// TestWarm starts with services that are not well: it waits five seconds at most, less if
-// its context ends, and not at all after Close.
+// TestWarm starts with failing services: Warm waits five seconds at most, less if its context
+// ends, and not at all after Close.
 func TestWarm(t *testing.T) {
 	for name, test := range map[string]struct {
 		behave http.HandlerFunc
@@ -163,7 +163,7 @@ func TestWarm(t *testing.T) {
 	}
 }
 
-// TestOutages starts in an outage, and has another once the service was well.
+// TestOutages starts in an outage, and has another after the service has recovered.
 func TestOutages(t *testing.T) {
 	const late, gone, noJSON = "timed out", "connection failed", "the answer is not the expected JSON"
 	for name, test := range map[string]struct {
@@ -232,7 +232,7 @@ func TestLongestAnswer(t *testing.T) {
 	})
 }
 
-// untilLive waits for the longest block and a renewal, at most.
+// untilLive waits for the longest block and a refresh, at most.
 func untilLive(t *testing.T, f *Issuer) {
 	t.Helper()
 	for start := time.Now(); time.Since(start) < 62*time.Minute; time.Sleep(10 * time.Second) {
@@ -244,8 +244,8 @@ func untilLive(t *testing.T, f *Issuer) {
 	t.Fatal("it did not become live again")
 }
 
-// TestFeesThatAreTooHigh: a fee that is not believed leaves the last good rate or the
-// table. If that is 0, the source is marked until the service tells a fee that is.
+// TestFeesThatAreTooHigh: an implausible fee leaves the last good rate or the built-in one. If
+// that is 0, TooHigh is set until the service reports a plausible fee.
 func TestFeesThatAreTooHigh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startService(t, charge("101"))
@@ -339,8 +339,8 @@ func TestOldRates(t *testing.T) {
 	}
 }
 
-// TestServiceIsSpared counts the requests that the service sees in a quarter of an hour.
-// While it blocks us there are none, and then each source is looked up again.
+// TestServiceIsSpared counts the requests in a quarter of an hour. There are none while the
+// service blocks us; then each source is looked up again.
 func TestServiceIsSpared(t *testing.T) {
 	for name, test := range map[string]struct {
 		behave http.HandlerFunc
@@ -415,7 +415,7 @@ func TestOneSourceFailsAlone(t *testing.T) {
 	}
 }
 
-// broken is a transport whose answers have a bug.
+// broken is a transport whose responses make the client panic.
 type broken struct{}
 
 func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -424,13 +424,13 @@ func (broken) RoundTrip(r *http.Request) (*http.Response, error) {
 func (broken) Read([]byte) (int, error) { panic("a bug") }
 func (broken) Close() error             { return nil }
 
-// A look-up that panics leaves the built-in rate, and is made again.
+// A lookup that panics leaves the built-in rate, and is repeated.
 func TestLookupThatPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		before := safego.Panics()
 		f := newIssuer(t, "https://issuer.example", io.Discard, broken{})
 		f.Warm(t.Context())
-		time.Sleep(renewal + time.Second)
+		time.Sleep(refreshEvery + time.Second)
 		if got, want := safego.Panics()-before, uint64(2*len(f.sources)); got != want {
 			t.Errorf("got %d panics, want %d", got, want)
 		}

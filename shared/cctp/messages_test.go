@@ -21,7 +21,7 @@ const (
 	complete = `{"message":"0x0102","attestation":"0x03","status":"complete","delayReason":"insufficient_fee"}`
 )
 
-// issuer tells fees, and answers questions for messages as the test says.
+// issuer serves fees, and responds to requests for messages as the test says.
 func issuerOf(t *testing.T, messages http.HandlerFunc) (*Issuer, *service) {
 	s := startService(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasPrefix(r.URL.Path, "/hidden/v2/messages/") {
@@ -77,9 +77,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// What is no answer is an error with a text for clients, which tells nothing of the
-// service's address and repeats nothing that it sent. A transaction that the issuer has not
-// seen is none.
+// An invalid response is an error with a text for clients, which contains neither the service's
+// address nor anything that it sent. A transaction that the issuer has not seen is no error.
 func TestMessagesFail(t *testing.T) {
 	const unsigned = "complete without being signed"
 	one := func(old, with string) http.HandlerFunc {
@@ -122,7 +121,7 @@ func TestMessagesFail(t *testing.T) {
 	}
 }
 
-// Once the service blocks us, it is not asked again, for messages nor for fees.
+// While the service blocks us, no request is sent, neither for messages nor for fees.
 func TestMessagesBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f, s := issuerOf(t, fail(429, "Retry-After: 420"))
@@ -143,8 +142,8 @@ func TestMessagesBlocked(t *testing.T) {
 	})
 }
 
-// Many questions at once wait for their time, and those without one in time are refused at
-// once. Those whose caller gives up wait no longer.
+// Concurrent requests are paced, and those that would wait too long are refused at once. A
+// request whose caller gives up stops waiting.
 func TestMessagesPace(t *testing.T) {
 	for name, test := range map[string]struct {
 		giveUp                    time.Duration // after so long
@@ -185,8 +184,7 @@ func TestMessagesPace(t *testing.T) {
 	}
 }
 
-// Whatever the service answers, a complete message is one with content, and a delay is a
-// word.
+// Whatever the service sends, a complete message has content, and a delay is a code.
 func FuzzDecodeMessages(f *testing.F) {
 	f.Add([]byte(`{"messages":[` + complete + "," + waiting + `]}`))
 	f.Add([]byte(`{"messages":null}`))

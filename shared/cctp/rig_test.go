@@ -24,7 +24,7 @@ const (
 )
 
 // service is the issuer's service: a real HTTP server whose connections are pipes, so
-// that inside a synctest bubble all time is the test's. It can be told to misbehave.
+// that inside a synctest bubble all time is the test's. It can be made to misbehave.
 type service struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -52,7 +52,7 @@ func (s *service) become(behave http.HandlerFunc) {
 	s.behave = behave
 }
 
-// requests are the times at which the service was asked.
+// requests are the times at which requests arrived.
 func (s *service) requests() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -195,7 +195,7 @@ func say(body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, body) }
 }
 
-// fail has a body that would be believed if the status were not looked at.
+// fail has a body that would be accepted if the status were ignored.
 func fail(status int, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		for _, h := range headers {
@@ -207,7 +207,7 @@ func fail(status int, headers ...string) http.HandlerFunc {
 	}
 }
 
-// hang says nothing until the caller leaves.
+// hang sends nothing until the caller leaves.
 func hang(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func drop(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }

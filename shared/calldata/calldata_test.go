@@ -195,7 +195,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// FuzzDecode: what can be read is canonical, so only those bytes mean it.
+// FuzzDecode: everything that decodes is canonical, so its bytes are unique.
 func FuzzDecode(f *testing.F) {
 	swap := calldata.Swap{DstChainID: 369, Amount: *uint256.NewInt(5), Recipient: make([]byte, 20)}
 	burn := calldata.Burn{Swap: swap}

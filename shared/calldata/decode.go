@@ -11,7 +11,7 @@ import (
 	"github.com/ethereum/go-ethereum/crypto/keccak"
 )
 
-// Call is a call as its bytes tell it.
+// Call is a decoded call.
 type Call struct {
 	Function  string // such as approve(address,uint256)
 	Arguments []Argument
@@ -37,11 +37,11 @@ const (
 	Bytes   Type = "bytes"
 )
 
-// sizes are how many bytes the values of a type have. Bytes may be any number.
+// sizes are the sizes of the types in bytes. Bytes has no fixed size.
 var sizes = map[Type]int{Uint256: word, Uint32: 4, Uint8: 1, Address: common.AddressLength, Bytes32: word}
 
-// declaration is that of a function which a wallet is asked to sign, or of an event
-// which a contract emits.
+// declaration is the declaration of a function that a wallet signs, or of an event that a
+// contract emits.
 type declaration struct {
 	signature string
 	hash      common.Hash // the first topic of an event; selects a function by its first four bytes
@@ -50,8 +50,7 @@ type declaration struct {
 	tuple     bool        // they are the fields of one struct
 }
 
-// declare reads a declaration, in which the fields of a struct are in double
-// parentheses.
+// declare parses a declaration, in which the fields of a struct are in double parentheses.
 func declare(text string) declaration {
 	name, params, _ := strings.Cut(strings.TrimSuffix(text, ")"), "(")
 	d := declaration{tuple: strings.Contains(params, "(")}
@@ -81,8 +80,8 @@ func Hash(data ...[]byte) (h common.Hash) {
 	return h
 }
 
-// The functions and events are written as their contracts declare them, and not
-// derived from the encoders: a mistake in an encoder shows here.
+// The functions and events are written as their contracts declare them, independently of the
+// encoders, so that decoding detects a mistake in an encoder.
 var (
 	approveCall = declare("approve(address spender, uint256 amount)")
 	swapCall    = declare("swap(uint256 dstChainId, uint256 amount, bytes recipient, uint8 recipientType, " +
@@ -105,8 +104,7 @@ var (
 		"bytes recipient)").params
 )
 
-// Decode reads a call. It accepts only canonical encoding, of which there is one
-// for each call.
+// Decode decodes a call. It accepts only the canonical encoding, which is unique.
 func Decode(data []byte) (Call, error) {
 	for _, d := range []*declaration{&swapCall, &burnCall, &approveCall} {
 		if arguments, ok := bytes.CutPrefix(data, d.hash[:4]); ok {
@@ -172,8 +170,8 @@ type Log struct {
 	Data    []byte
 }
 
-// Emitted tells whether a log is the event by which its contract tells of this call:
-// it names the sender, and every argument of the call that it has is the same.
+// Emitted reports whether a log is the event that this call emits: it names the sender, and
+// all arguments that it shares with the call are equal.
 func (c *Call) Emitted(sender common.Address, log Log) bool {
 	e := &swapEvent
 	if c.Function == burnCall.signature {
@@ -200,7 +198,7 @@ func (c *Call) Emitted(sender common.Address, log Log) bool {
 	return true
 }
 
-// Argument gives an argument by its name, nil if there is none.
+// Argument returns an argument by its name, nil if there is none.
 func (c *Call) Argument(name string) []byte {
 	for i := range c.Arguments {
 		if c.Arguments[i].Name == name {
@@ -226,7 +224,7 @@ func DecodeHook(data []byte) ([]Argument, error) {
 	return fields, nil
 }
 
-// cutBytes cuts a dynamic argument off its length, content and padding.
+// cutBytes splits off a dynamic argument: its length, content and padding.
 func cutBytes(data []byte) (content, rest []byte, ok bool) {
 	if len(data) < word {
 		return nil, nil, false
@@ -239,12 +237,12 @@ func cutBytes(data []byte) (content, rest []byte, ok bool) {
 	return data[word:end], data[bytesSize(n):], IsZero(data[end:bytesSize(n)])
 }
 
-// smallUint reads a number that can be a length or a place in calldata.
+// smallUint reads a number that can be a length or an offset in calldata.
 func smallUint(slot []byte) (n int, ok bool) {
 	const most = 1 << 16
 	n = int(slot[word-3])<<16 | int(slot[word-2])<<8 | int(slot[word-1])
 	return n, IsZero(slot[:word-3]) && n < most
 }
 
-// IsZero tells whether all bytes are zero.
+// IsZero reports whether all bytes are zero.
 func IsZero(b []byte) bool { return len(bytes.TrimLeft(b, "\x00")) == 0 }

@@ -12,7 +12,7 @@ import (
 	"github.com/holiman/uint256"
 )
 
-// Topics by which the logs of swaps, settlements and deliveries are found.
+// Topics of the logs of swaps, settlements and deliveries.
 var (
 	SwappedTopic  = swapEvent.hash
 	SettledTopic  = settledEvent.hash
@@ -99,12 +99,12 @@ func DecodeTransfer(topics []common.Hash, data []byte) (to common.Address, amoun
 var shieldTopic = Hash([]byte("Shield(uint256,uint256,(bytes32,(uint8,address,uint256),uint120)[]," +
 	"(bytes32[3],bytes32)[],uint256[])"))
 
-// Shielded is a note of an ERC-20 that RAILGUN has taken.
+// Shielded is a note of an ERC-20 that RAILGUN has accepted.
 type Shielded struct {
 	NPK   common.Hash
 	Token common.Address
 	Value uint256.Int // what the note is worth
-	Fee   uint256.Int // what RAILGUN has kept beside it
+	Fee   uint256.Int // what RAILGUN has deducted
 }
 
 // DecodeShield reads the notes of a log of RAILGUN, in their order. A note that is not of
@@ -142,9 +142,8 @@ func DecodeShield(topics []common.Hash, data []byte) ([]Shielded, bool) {
 	return shielded, true
 }
 
-// DecodeBurnt reads the log of a messenger's event DepositForBurn, which tells what
-// the message of the burn will say, except for where it is from, its nonce, its
-// sender and the fee that is taken.
+// DecodeBurnt reads the log of a messenger's event DepositForBurn. It has the fields of the
+// burn's message except the source domain, the nonce, the sender and the fee.
 func DecodeBurnt(topics []common.Hash, data []byte) (*Message, error) {
 	c, err := burnEvent.decodeLog(topics, data)
 	if err != nil {
@@ -161,8 +160,8 @@ func DecodeBurnt(topics []common.Hash, data []byte) (*Message, error) {
 	}, nil
 }
 
-// DecodeReceived reads the message that a transmitter's event MessageReceived is
-// about. The event does not tell where the message was sent to.
+// DecodeReceived reads the message in a transmitter's event MessageReceived. The event has no
+// destination domain.
 func DecodeReceived(topics []common.Hash, data []byte) (*Message, error) {
 	c, err := receivedEvent.decodeLog(topics, data)
 	if err != nil {
@@ -188,7 +187,7 @@ func BurnID(domain uint32, nonce common.Hash) common.Hash {
 	return Hash(appendUint64(make([]byte, 0, 2*word), uint64(domain)), nonce[:])
 }
 
-// SwapOfHook is the swap that a burn of an amount asks for with its hook.
+// SwapOfHook is the swap that the hook of a burn requests.
 func SwapOfHook(amount *uint256.Int, hookData []byte) (*Swap, error) {
 	fields, err := DecodeHook(hookData)
 	if err != nil {
@@ -199,8 +198,8 @@ func SwapOfHook(amount *uint256.Int, hookData []byte) (*Swap, error) {
 	return &s, nil
 }
 
-// DecodeOrder reads what a transaction asks for: a swap through a pool, or a burn
-// that is minted for receiver.
+// DecodeOrder reads the swap that a transaction requests: a call of a pool, or a burn that is
+// minted for receiver.
 func DecodeOrder(data []byte, receiver common.Address) (*Swap, error) {
 	c, err := Decode(data)
 	if err != nil {
@@ -229,7 +228,7 @@ type Message struct {
 	MintRecipient     common.Hash
 	Amount            uint256.Int
 	Depositor         common.Hash
-	FeeExecuted       uint256.Int // what the issuer keeps of the amount
+	FeeExecuted       uint256.Int // what the issuer deducts from the amount
 	MaxFee            uint256.Int
 	HookData          []byte
 }
@@ -279,7 +278,7 @@ func (m *Message) readBody(body []byte) error {
 	return nil
 }
 
-// Matches tells whether a message is about a burn.
+// Matches reports whether a message is that of a burn.
 func (m *Message) Matches(burn *Message) bool {
 	return m.DestinationDomain == burn.DestinationDomain && m.sameBurn(burn)
 }
@@ -290,7 +289,7 @@ func (m *Message) sameBurn(other *Message) bool {
 		m.MintRecipient == other.MintRecipient && bytes.Equal(m.HookData, other.HookData)
 }
 
-// Delivers tells whether a message that was received is the one that was attested.
+// Delivers reports whether a message that was received is the one that was attested.
 // The issuer may have signed it several times, with another fee.
 func (m *Message) Delivers(attested *Message) bool {
 	return m.sameBurn(attested) &&
@@ -300,12 +299,12 @@ func (m *Message) Delivers(attested *Message) bool {
 // A Revert is what a contract reverted with.
 type Revert struct {
 	Kind  [4]byte      // which error it is
-	Text  string       // of Error(string): cut to what a person reads, and printable
+	Text  string       // of Error(string): truncated and printable
 	Panic *uint256.Int // of Panic(uint256)
 }
 
-// ReadRevert reads the output of a call that reverted. It is false if that names no
-// error. A text that cannot be read is empty, and a number that is cut off is nil.
+// ReadRevert reads the output of a call that reverted. It is false if the output names no
+// error. An invalid text is empty, and a truncated number is nil.
 func ReadRevert(output []byte) (r Revert, ok bool) {
 	if len(output) < 4 {
 		return r, false
@@ -326,8 +325,7 @@ func ReadRevert(output []byte) (r Revert, ok bool) {
 	return r, true
 }
 
-// RevertReason is the text with which a contract reverted, empty if the output
-// has none.
+// RevertReason is the reason in the output of a call that reverted, empty if it has none.
 func RevertReason(output []byte) string {
 	r, ok := ReadRevert(output)
 	switch {
@@ -343,7 +341,7 @@ func RevertReason(output []byte) string {
 	return ""
 }
 
-// printable is a text from outside as it can be shown: cut, and without what is not printed.
+// printable makes an untrusted text fit to show: truncated, and without unprintable characters.
 func printable(text string) string {
 	const most = 200
 	clean := strings.Map(func(r rune) rune {

@@ -34,7 +34,7 @@ func emit(t *testing.T, of abi.ABI, name string, indexed []common.Hash, args ...
 
 func number(n int64) common.Hash { return common.BigToHash(big.NewInt(n)) }
 
-// TestEmittedSwap holds the event of a pool to the call: the sender and every argument count.
+// TestEmittedSwap compares the event of a pool with the call: the sender and every argument.
 func TestEmittedSwap(t *testing.T) {
 	swap := calldata.Swap{
 		DstChainID: 369, Amount: *uint256.NewInt(1000), Recipient: somebody[:], DstToken: common.Address{8},
@@ -195,7 +195,7 @@ func TestDecodeShield(t *testing.T) {
 	}
 }
 
-// Money is read from a log that is whole, and from no other.
+// Transfers are read only from complete logs.
 func TestDecodeTransfer(t *testing.T) {
 	indexed := []common.Hash{{1}, common.BytesToHash(somebody[:])}
 	topics, data := emit(t, contracts.TokenABI, "Transfer", indexed, big.NewInt(55))
@@ -358,7 +358,7 @@ func TestDecodeMessage(t *testing.T) {
 	}
 }
 
-// Whatever a node or the issuer sends, it is read or refused.
+// Whatever a node or the issuer sends is decoded or rejected.
 func FuzzDecodeEvents(f *testing.F) {
 	for _, topic := range []common.Hash{
 		contracts.PoolABI.Events["Swap"].ID, calldata.SettledTopic, contracts.RailgunABI.Events["Shield"].ID,

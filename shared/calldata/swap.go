@@ -1,8 +1,8 @@
-// Package calldata encodes the input of the transactions in canonical ABI encoding,
-// and reads it back. It also reads the events that tell what became of a swap.
+// Package calldata encodes and decodes the calls of swaps in canonical ABI encoding. It also
+// decodes the events from which the outcome of a swap is known.
 //
-// The calls are few and fixed, so each is encoded word by word: no reflection,
-// no parsing, one allocation of the exact size.
+// The calls are few and fixed, so each is encoded word by word: no reflection, no parsing,
+// and one allocation of the exact size.
 package calldata
 
 import (
@@ -81,8 +81,8 @@ type Swap struct {
 // zeros. The zero ID means no integrator.
 type IntegratorID [word]byte
 
-// ParseIntegratorID reads an integrator from a request: a wallet address, or its 32-byte
-// form. Both give the same ID.
+// ParseIntegratorID parses an integrator in a request: a wallet address, or its 32-byte form.
+// Both give the same ID.
 func ParseIntegratorID(text string) (IntegratorID, error) {
 	const (
 		addressLen = 2 + 2*common.AddressLength
@@ -123,7 +123,7 @@ func IntegratorIDOf(wallet common.Address) (id IntegratorID) {
 // String is the canonical form: 0x and 64 digits.
 func (id IntegratorID) String() string { return hexutil.Encode(id[:]) }
 
-// Token asks a pool for the token that it takes: token(), which not every pool has.
+// Token is a pool's token(): the token that it accepts. Not every pool has this function.
 func Token() []byte { return []byte(tokenSelector) }
 
 // Encode returns the calldata.
@@ -142,8 +142,8 @@ func (s *Swap) Encode() []byte {
 	return append(b, zeros[:padding(len(s.Recipient))]...)
 }
 
-// FastFinality asks the issuer to attest a burn before it is final.
-const FastFinality = 1000
+// fastFinality requests an attestation before the burn is final.
+const fastFinality = 1000
 
 // Burn is the issuer's TokenMessengerV2
 //
@@ -151,8 +151,8 @@ const FastFinality = 1000
 //	    bytes32 destinationCaller, uint256 maxFee, uint32 minFinalityThreshold, bytes hookData)
 //
 // in fast mode. The receiver is both mintRecipient and destinationCaller, so
-// that only the receiver can deliver the message. What it has to do with the
-// minted USDC is in the hook, the fields of the swap without padding:
+// that only the receiver can deliver the message. The hook says what to do with
+// the minted USDC: the fields of the swap without padding:
 //
 //	uint256 dstChainId ‖ address dstToken ‖ bytes32 integratorId ‖ uint8 recipientType ‖ recipient
 //
@@ -177,7 +177,7 @@ func (c *Burn) Encode() []byte {
 	b = appendAddress(b, c.BurnToken)
 	b = appendAddress(b, c.Receiver)
 	b = appendUint(b, &c.MaxFee)
-	b = appendUint64(b, FastFinality)
+	b = appendUint64(b, fastFinality)
 	b = appendUint64(b, head) // where the hook starts
 
 	b = appendUint64(b, uint64(hook))
@@ -207,10 +207,10 @@ func Allowance(owner, spender common.Address) []byte {
 	return appendAddress(appendAddress([]byte(allowanceSelector), owner), spender)
 }
 
-// SettledIn asks a pool in which block it has settled a swap: settled(bytes32 id), which
-// is 0 as long as it has not.
+// SettledIn is a pool's settled(bytes32 id): the block in which it settled a swap, 0 if it
+// has not.
 func SettledIn(id common.Hash) []byte { return append([]byte(settledSelector), id[:]...) }
 
-// IsUsed asks the issuer's transmitter whether it has taken a message:
-// usedNonces(bytes32 nonce), which is 1 then.
+// IsUsed is usedNonces(bytes32 nonce) of the issuer's transmitter: 1 if it has received the
+// message.
 func IsUsed(nonce common.Hash) []byte { return append([]byte(usedNoncesSelector), nonce[:]...) }

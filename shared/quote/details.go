@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/ethereum/go-ethereum/common"
@@ -15,9 +16,9 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// Details explain a quote, and say what to do with it.
+// Details explain a quote and how to use it.
 type Details struct {
-	Request      *Request // as it was understood
+	Request      *Request // as it was decoded
 	Call         calldata.Call
 	Hook         []calldata.Argument // of a burn, nil for others
 	Transactions []Transaction       // to send in this order; nil for unshielding, whose call a wallet wraps
@@ -26,7 +27,7 @@ type Details struct {
 	ValidFor     int64          // the same in seconds from now
 	IssuerFee    *fee.IssuerFee // of a burn, nil for others
 	MaxFee       uint256.Int    // that the issuer may take for a burn, as the calldata says
-	Registry     chain.Address  // that the integrator was found in, zero for none
+	Registry     chain.Address  // of the integrator, zero for none
 	Checks       *Holding       // what the sender has; nil if the request does not say who sends, or with Unchecked
 	Unchecked    string         // why there are no checks, in a sentence for the caller
 	Recipient    *RecipientCode // with Checks; nil for a 0zk address
@@ -34,17 +35,17 @@ type Details struct {
 	Unsimulated  string         // why there is no simulation, in a sentence for the caller
 }
 
-// Arrival is what the recipient gets in the end.
+// Arrival is what the recipient receives in the end.
 type Arrival struct {
-	Amount   uint256.Int // what is left of the quote's DestAmount
-	Railgun  fee.BPS     // what RAILGUN takes of a shielded amount
+	Amount   uint256.Int // the quote's DestAmount after RAILGUN's fee
+	Railgun  fee.BPS     // RAILGUN's fee on a shielded amount
 	Deducted uint256.Int // the same as an amount
 	Seconds  uint32      // how long it usually takes, 0 for unknown
-	Unshield uint256.Int // what to take out of the privacy pool so that the swap has its amount, 0 for none
+	Unshield uint256.Int // what to withdraw from the privacy pool so that the swap has its amount, 0 for none
 }
 
-// RecipientCode tells on which side of a swap the recipient is a contract; nil where no
-// endpoint answers. One that exists on the source alone cannot use what arrives.
+// RecipientCode reports on which chains of a swap the recipient is a contract; nil if no
+// endpoint answers. A contract that exists only on the source cannot use what arrives.
 type RecipientCode struct {
 	Source, Destination *bool
 }
@@ -56,7 +57,7 @@ type Accounts interface {
 		ctx context.Context, caller netip.Prefix, token *chain.Token, owner, spender common.Address,
 	) (Holding, error)
 	HasCode(ctx context.Context, caller netip.Prefix, network chain.ID, account common.Address) (bool, error)
-	// Simulate tries what from would send. holding is what it has, nil if that is not known.
+	// Simulate runs what from would send. holding is what it has, nil if unknown.
 	Simulate(
 		ctx context.Context, caller netip.Prefix, network chain.ID, from common.Address,
 		holding *Holding, transactions []Transaction,
@@ -78,30 +79,29 @@ type Transaction struct {
 	Value *uint256.Int
 }
 
-// Simulation is what transactions would do, one after the other, on the state of the
-// newest block.
+// Simulation is what transactions would do, in order, on the state of the latest block.
 type Simulation struct {
 	BlockNumber uint64
 	Calls       []CallResult
 	HasLogs     bool        // false if the node could only estimate, and returned no logs
-	GasPrice    uint256.Int // that covers a unit of gas in the next blocks, too
+	GasPrice    uint256.Int // high enough for the next blocks, too
 	Native      uint256.Int // what the account has of the chain's own coin
 
 	// The engine adds these.
-	Event  *bool       // whether the contract's event says what was asked for; nil if that cannot be told
+	Event  *bool       // whether the contract emits the event of this swap; nil if unknown
 	Needed uint256.Int // coins with which every transaction can be sent: value, and the gas that each may take
 }
 
-// CallResult is what became of one transaction.
+// CallResult is the outcome of one transaction.
 type CallResult struct {
 	GasUsed  uint64 // 0 if it failed and the node does not say
-	GasLimit uint64 // enough to send the transaction with, unless it fails
-	Error    string // why it failed, in words; empty if it did not
+	GasLimit uint64 // enough for the transaction, unless it fails
+	Error    string // why it failed, as a sentence; empty if it did not
 	Logs     []calldata.Log
 }
 
-// explain adds the details to q. It reads the calldata that is sent, so that it
-// tells what the calldata does and not what it should do.
+// explain adds the details to q. It decodes the calldata, so that the details describe what
+// the calldata does and not what it should do.
 func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 	call, err := calldata.Decode(q.Calldata)
 	if err != nil {
@@ -121,7 +121,7 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 	}
 	q.Details = d
 	if q.Pair.Src.Private() {
-		// The money comes out of the privacy pool, in a transaction that only the wallet can make.
+		// The funds leave the privacy pool in a transaction that only the wallet can make.
 		d.Unchecked = "The swap is paid from the privacy pool, not from this account"
 		d.Unsimulated = "The wallet wraps an unshielding swap in its own private transaction, " +
 			"which cannot be simulated without the wallet"
@@ -137,8 +137,8 @@ func (e *Engine) explain(ctx context.Context, req *Request, q *Quote) error {
 	return nil
 }
 
-// check reads the sender's account and, at the same time, on which sides the recipient is a
-// contract. The quote is good without.
+// check reads the sender's account and, concurrently, on which chains the recipient is a
+// contract. The quote is valid without these.
 func (e *Engine) check(ctx context.Context, req *Request, q *Quote) {
 	const what = "reading the code of a recipient"
 	d := q.Details
@@ -161,7 +161,7 @@ func (e *Engine) check(ctx context.Context, req *Request, q *Quote) {
 	codes.Wait()
 }
 
-// hasCode tells whether the recipient is a contract; nil if no endpoint answers.
+// hasCode reports whether the recipient is a contract; nil if no endpoint answers.
 func (e *Engine) hasCode(ctx context.Context, req *Request, network chain.ID) *bool {
 	has, err := e.parts.Accounts.HasCode(ctx, req.Caller, network, req.Recipient.EVM)
 	if err != nil {
@@ -170,7 +170,7 @@ func (e *Engine) hasCode(ctx context.Context, req *Request, network chain.ID) *b
 	return &has
 }
 
-// arrival works out what is left once RAILGUN has taken its part.
+// arrival computes what is left after RAILGUN's fee.
 func (e *Engine) arrival(q *Quote) Arrival {
 	a := Arrival{Amount: q.DestAmount, Seconds: e.parts.Deployment.Seconds(q.Pair)}
 	rates := e.parts.Deployment.Railgun
@@ -185,10 +185,9 @@ func (e *Engine) arrival(q *Quote) Arrival {
 	return a
 }
 
-// validity is until when the operator stands by a quote, and for how many seconds.
-// That is the TTL, or less if what is known of the integrator ends before, but
-// never less than half of the TTL. The issuer's fee has no end: it is looked up
-// again every minute, and an old one serves on.
+// validity is until when a quote is valid, and for how many seconds: the TTL, or less if the
+// integrator's data expires before, but at least half of the TTL. The issuer's fee does not
+// expire: it is refreshed every minute, and an old one stays in use.
 func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
 	now := e.parts.Now().UTC()
 	valid := e.parts.TTL
@@ -200,9 +199,8 @@ func (e *Engine) validity(q *Quote) (until time.Time, seconds int64) {
 	return now.Truncate(time.Second).Add(time.Duration(seconds) * time.Second), seconds
 }
 
-// transactions are those to send. Without checks, the allowance is unknown, and
-// they are right for any. Checks are made for this very request, so they may leave
-// an approval out.
+// transactions are those to send. Without checks, the allowance is unknown, and they work for
+// any. Checks are never cached, so they may omit an approval.
 func transactions(q *Quote, checks *Holding) []Transaction {
 	main := Transaction{To: q.To, Data: q.Calldata, Value: &q.Value}
 	if q.Approval == nil || checks != nil && !checks.Allowance.Lt(&q.SrcAmount) {
@@ -218,8 +216,8 @@ func transactions(q *Quote, checks *Holding) []Transaction {
 	return append(list, approve(q.Approval), main)
 }
 
-// simulate tries the transactions on the chain. The quote is good without, so a
-// failure is only told.
+// simulate runs the transactions on the chain. The quote is valid without, so a failure is
+// only reported.
 func (e *Engine) simulate(ctx context.Context, q *Quote) (*Simulation, string) {
 	d := q.Details
 	src := q.Pair.Src.Network()
@@ -236,11 +234,12 @@ func (e *Engine) simulate(ctx context.Context, q *Quote) (*Simulation, string) {
 	// A pool of a deployment that does not settle in the documented way may emit
 	// another event.
 	if s.HasLogs && (q.Pair.Route == chain.CCTPInbound || e.parts.Deployment.Tracked()) {
-		s.Event = new(false)
-		for _, log := range s.Calls[len(s.Calls)-1].Logs {
-			*s.Event = *s.Event || log.Address == q.To.Address && d.Call.Emitted(*d.Request.From, log)
-		}
-		if main := &s.Calls[len(s.Calls)-1]; !*s.Event && main.Error == "" {
+		main := &s.Calls[len(s.Calls)-1]
+		emitted := slices.ContainsFunc(main.Logs, func(log calldata.Log) bool {
+			return log.Address == q.To.Address && d.Call.Emitted(*d.Request.From, log)
+		})
+		s.Event = &emitted
+		if !emitted && main.Error == "" {
 			main.Error = "The call succeeds, but the contract does not emit the event of this swap"
 		}
 	}

@@ -28,8 +28,7 @@ var (
 	alice = common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
 )
 
-// wallet answers what one account holds and what its transactions do, or why that
-// is not known.
+// wallet returns what one account holds and what its transactions do, or an error.
 type wallet struct {
 	holding    quote.Holding
 	simulation quote.Simulation
@@ -56,7 +55,7 @@ func (w *wallet) Simulate(_ context.Context, caller netip.Prefix, _ chain.ID, _ 
 	return &simulation, w.err
 }
 
-// HasCode answers for a contract on Ethereum alone. BNB Chain has no endpoint.
+// HasCode is that of a contract on Ethereum alone. BNB Chain has no endpoint.
 func (w *wallet) HasCode(_ context.Context, caller netip.Prefix, network chain.ID, account common.Address) (bool, error) {
 	w.note(caller)
 	w.mu.Lock()
@@ -89,8 +88,8 @@ func findPair(t *testing.T, src chain.ID, srcToken string, dst chain.ID, dstToke
 	return p
 }
 
-// TestDetailsOfEveryPair: the details agree with the quote they explain, and
-// nobody is asked what the request does not need.
+// TestDetailsOfEveryPair: the details agree with the quote they explain, and nothing is read
+// that the request does not need.
 func TestDetailsOfEveryPair(t *testing.T) {
 	d := chain.Reference()
 	w := &wallet{}
@@ -125,7 +124,7 @@ func TestDetailsOfEveryPair(t *testing.T) {
 	}
 }
 
-// TestRecipientCode: with the account, and only then, both sides are asked about a recipient
+// TestRecipientCode: with the account, and only then, both chains are queried about a recipient
 // that is an EVM address: the underlying network of a virtual ID, and the chain on which a
 // swap ends.
 func TestRecipientCode(t *testing.T) {
@@ -173,7 +172,7 @@ func TestRecipientCode(t *testing.T) {
 	}
 }
 
-// TestCaller: whoever asks nodes is told for which network.
+// TestCaller: every read of nodes names the caller's network.
 func TestCaller(t *testing.T) {
 	w := &wallet{simulation: quote.Simulation{Calls: []quote.CallResult{{}, {}}}}
 	r := &registry{}
@@ -189,7 +188,7 @@ func TestCaller(t *testing.T) {
 	}
 }
 
-// TestDetailsNameTheRegistry where the integrator was found: that of the chain that pays.
+// TestDetailsNameTheRegistry: it is that of the chain that pays.
 func TestDetailsNameTheRegistry(t *testing.T) {
 	d := chain.Reference()
 	parts := quote.Parts{Deployment: d, IssuerFees: &fees{}, Integrators: &registry{}, Accounts: &wallet{}, TTL: time.Minute}
@@ -291,9 +290,8 @@ func TestTransactionsFitTheAllowance(t *testing.T) {
 	}
 }
 
-// TestValidity: a quote counts for the operator's time, or for as long as the
-// registry's answer does, but never for less than half of that time, whatever the
-// clock says and however old the answer is.
+// TestValidity: a quote is valid for the TTL, or for as long as the registry's answer, but at
+// least for half of the TTL, whatever the clock shows and however old the answer is.
 func TestValidity(t *testing.T) {
 	burn := findPair(t, 137, "USDC", 369, "USDC")
 	partner := calldata.IntegratorID{12: 0xfb, 31: 7}
@@ -338,9 +336,9 @@ func TestValidity(t *testing.T) {
 	}
 }
 
-// TestSimulationJudgesTheCalls: the calls that are tried are those to send, the
-// coins cover value and gas of all of them, and the event counts only if the right
-// contract tells of this very call.
+// TestSimulationJudgesTheCalls: the simulated calls are those to send, the coins cover value
+// and gas of all of them, and the event counts only if the right contract emits it for this
+// call.
 func TestSimulationJudgesTheCalls(t *testing.T) {
 	usdc, ether, out := findPair(t, 1, "USDC", 369, "USDC"), findPair(t, 1, "ETH", 369, "WETH"), findPair(t, chain.PrivacyEthereum, "USDC", 369, "USDC")
 	simulated := func(p *chain.Pair, w *wallet, d *chain.Deployment) *quote.Quote {
@@ -403,9 +401,9 @@ func TestSimulationJudgesTheCalls(t *testing.T) {
 	}
 }
 
-// TestEventsOfPoolsNobodyKnows: a deployment that settles in a way of its own may emit
-// other events, so nothing is said of those of its pools. The issuer's are the same.
-func TestEventsOfPoolsNobodyKnows(t *testing.T) {
+// TestEventsOfUnknownPools: a deployment that settles in its own way may emit other events, so
+// the events of its pools are not checked. The issuer's are the same everywhere.
+func TestEventsOfUnknownPools(t *testing.T) {
 	reference, err := os.ReadFile("../chain/reference.json")
 	if err != nil {
 		t.Fatal(err)
@@ -426,9 +424,8 @@ func TestEventsOfPoolsNobodyKnows(t *testing.T) {
 	}
 }
 
-// TestDetailsTellTheBytes: the issuer's fee and the arguments are those of the
-// calldata.
-func TestDetailsTellTheBytes(t *testing.T) {
+// TestDetailsMatchCalldata: the issuer's fee and the arguments are those of the calldata.
+func TestDetailsMatchCalldata(t *testing.T) {
 	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: &fees{}, TTL: time.Minute})
 	q := mustQuote(t, engine, detailed(t, findPair(t, 137, "USDC", 369, "USDC")))
 	const word = 32

@@ -52,7 +52,7 @@ func mustQuote(t *testing.T, engine *quote.Engine, req *quote.Request) *quote.Qu
 	return q
 }
 
-// registry notes which network it was asked about.
+// registry records the network of a lookup.
 type registry struct {
 	asked  []chain.ID
 	caller netip.Prefix
@@ -65,7 +65,7 @@ func (r *registry) Lookup(_ context.Context, caller netip.Prefix, network chain.
 	return quote.Partner{ID: id, Wallet: chain.NewAddress(common.BytesToAddress(id[:])), FeeBPS: 100, GoodUntil: r.until}, nil
 }
 
-// fees notes which source it was asked about.
+// fees records the source of a lookup.
 type fees struct {
 	asked []chain.ID
 }
@@ -75,10 +75,10 @@ func (f *fees) Of(source chain.ID) fee.IssuerFee {
 	return fee.IssuerFee{Source: source, Rate: fee.FromMilliBPS(1300), Origin: fee.BuiltIn}
 }
 
-// TestQuotesAskOnlyForWhatTheyNeed: a direct quote without an integrator
-// touches nothing but memory, a burn asks for its own source's fee, and a
-// partner is looked up on the chain where the fee is paid.
-func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
+// TestQuotesReadOnlyWhatTheyNeed: a direct quote without an integrator reads only memory, a
+// burn reads the fee of its source, and a partner is looked up on the chain where the fee is
+// paid.
+func TestQuotesReadOnlyWhatTheyNeed(t *testing.T) {
 	d := chain.Reference()
 	for _, p := range chain.Pairs() {
 		r, f := &registry{}, &fees{}
@@ -103,8 +103,8 @@ func TestQuotesAskOnlyForWhatTheyNeed(t *testing.T) {
 	}
 }
 
-// TestMissingContracts: a quote tells of a contract that does not exist if it needs it,
-// and only then. Every contract is written as its chain, and a router's source.
+// TestMissingContracts: a quote reports a missing contract if it needs it, and only then.
+// Every contract is written as its chain, and a router's source.
 func TestMissingContracts(t *testing.T) {
 	d := chain.Reference()
 	router := func(id chain.ID, symbol string) quote.Contract {
@@ -177,9 +177,9 @@ func TestMissingContracts(t *testing.T) {
 	}
 }
 
-// TestIssuerFeeThatCannotBeRight: where the rate is 0 and the issuer has told an absurd
-// fee, there is no quote.
-func TestIssuerFeeThatCannotBeRight(t *testing.T) {
+// TestImplausibleIssuerFee: if the rate is 0 and the issuer has reported an implausible fee,
+// there is no quote.
+func TestImplausibleIssuerFee(t *testing.T) {
 	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: tooHigh{}})
 	_, err := engine.Quote(t.Context(), request(t, findPair(t, 1329, "USDC", 369, "USDC")))
 	f := fault.From(err)
@@ -208,8 +208,8 @@ func TestShieldNotesAreFresh(t *testing.T) {
 	}
 }
 
-// TestNothingIsAskedForABadRequest: what is wrong is found before any call.
-func TestNothingIsAskedForABadRequest(t *testing.T) {
+// TestInvalidRequestsReadNothing: a mistake is found before any call.
+func TestInvalidRequestsReadNothing(t *testing.T) {
 	r, f := &registry{}, &fees{}
 	engine := quote.NewEngine(quote.Parts{Deployment: chain.Reference(), IssuerFees: f, Integrators: r})
 	pair := findPair(t, 137, "USDC", 369, "USDC")
@@ -237,7 +237,7 @@ func TestNothingIsAskedForABadRequest(t *testing.T) {
 	}
 }
 
-// TestRecipientsThatCannotOwnMoneyAreRefused, each for what it is.
+// TestRecipientsThatCannotOwnMoneyAreRefused: each with its own reason.
 func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
 	pair := findPair(t, 137, "USDC", 369, "USDC")
 	d := chain.Reference()

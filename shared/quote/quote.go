@@ -1,6 +1,6 @@
-// Package quote is the core that all versions share: it turns a Request into a
-// Quote. It knows no version, no HTTP and no JSON. A version expresses what it
-// does differently in the Request, and maps the Quote to its own JSON.
+// Package quote is the core that all versions share: it turns a Request into a Quote. It has
+// no notion of versions, HTTP or JSON. A version expresses its differences in the Request, and
+// maps the Quote to its own JSON.
 package quote
 
 import (
@@ -21,12 +21,12 @@ import (
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
-// Config says how long the operator stands by a quote.
+// Config sets how long a quote is valid.
 type Config struct {
 	TTL time.Duration `env:"QUOTE_TTL, default=60s" min:"5s" max:"1h"`
 }
 
-// Validate reports a time that no wallet or no operator could live with.
+// Validate checks the limits of the settings.
 func (c Config) Validate() error { return setting.Check(c) }
 
 // Request asks for a swap of an amount of one token to a token on another chain.
@@ -37,15 +37,15 @@ type Request struct {
 	Recipient          Recipient
 	Integrator         calldata.IntegratorID // zero for none
 
-	Caller   netip.Prefix    // the network of the caller, which nodes are asked for; zero for unknown
+	Caller   netip.Prefix    // the caller's network, for fair use of the nodes; zero if unknown
 	Details  bool            // also explain the quote
-	From     *common.Address // who will send it, nil for unknown; only with Details
-	Simulate bool            // also try the transactions on the chain; only with From
+	From     *common.Address // who will send it, nil if unknown; only with Details
+	Simulate bool            // also simulate the transactions; only with From
 }
 
-// Same reports whether two requests ask for the same quote and, if not, the
-// first part in which they differ. Tokens are compared as text. The caller and the details
-// change nothing about a quote, so they are not compared.
+// Same reports whether two requests are for the same quote and, if not, the first part in
+// which they differ. Tokens are compared as text. The caller and the details do not change a
+// quote, so they are not compared.
 func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
 	switch {
 	case r.SrcChain != other.SrcChain:
@@ -71,18 +71,18 @@ type Quote struct {
 	Pair       *chain.Pair
 	To         chain.Address // the contract that receives the source transaction
 	SrcAmount  uint256.Int   // in the source token's smallest unit
-	DestAmount uint256.Int   // what is left after the fees, in the destination token's
+	DestAmount uint256.Int   // after the fees, in the destination token's smallest unit
 	Fee        Fee
-	Approval   []byte // the calldata that lets To spend SrcAmount of the source token, nil if that is native
+	Approval   []byte // calldata that approves To to spend SrcAmount; nil for a native source token
 	Calldata   []byte
 	Value      uint256.Int // native value to send, zero for an ERC-20 source
 	Details    *Details    // nil if the request did not ask for them
-	Missing    *Contract   // a contract that the swap needs and that does not exist; nil if none is known
+	Missing    *Contract   // a contract that the swap needs and that is known not to exist; or nil
 
 	issuerFee fee.IssuerFee // of a burn
 }
 
-// Contract is one that a swap needs on a network.
+// Contract is a contract that a swap needs.
 type Contract struct {
 	Network chain.ID
 	Address common.Address
@@ -96,19 +96,19 @@ type Fee struct {
 	Partner     Partner // zero for none
 }
 
-// Partner is a registered, active integrator as its chain knows it.
+// Partner is a registered, active integrator as its registry returns it.
 type Partner struct {
 	ID        calldata.IntegratorID
-	Wallet    chain.Address // always the one the ID is made of
+	Wallet    chain.Address // always the address in the ID
 	FeeBPS    uint16
-	CheckedAt time.Time // when the registry was asked
+	CheckedAt time.Time // when the registry was read
 
-	// GoodUntil is until when a quote with it is vouched for: at least half of a quote's
-	// time after the answer is out of use.
+	// GoodUntil is when quotes with this partner expire: half of a quote's TTL after the
+	// answer leaves the cache.
 	GoodUntil time.Time
 }
 
-// IssuerFees knows what a burn costs. It never waits and never fails.
+// IssuerFees returns the issuer's fee of a burn. It never blocks and never fails.
 type IssuerFees interface {
 	Of(source chain.ID) fee.IssuerFee
 }
@@ -123,8 +123,8 @@ type Parts struct {
 	IssuerFees  IssuerFees
 	Integrators Integrators
 	Accounts    Accounts
-	// Missing is true if it is known that a network has no contract at an address. Nil
-	// if nothing is known of the networks.
+	// Missing reports whether a network is known to have no contract at an address. Nil if
+	// nothing is known.
 	Missing func(network chain.ID, address common.Address) bool
 	TTL     time.Duration    // how long a quote is valid at most
 	Now     func() time.Time // nil for time.Now
@@ -143,8 +143,8 @@ func NewEngine(parts Parts) *Engine {
 	return &Engine{parts}
 }
 
-// Quote answers a request. The calldata does what the caller asked for, or Quote
-// returns an error.
+// Quote answers a request. The calldata does what the caller requested, or Quote returns an
+// error.
 func (e *Engine) Quote(ctx context.Context, req *Request) (*Quote, error) {
 	q, err := e.resolve(req)
 	if err != nil {
@@ -182,8 +182,8 @@ func (e *Engine) resolve(req *Request) (*Quote, error) {
 	return q, nil
 }
 
-// missing is the first contract that a swap passes through and that does not exist, or nil. A
-// native coin is never missing.
+// missing is the first contract on the way of a swap that does not exist, or nil. A native
+// coin is never missing.
 func (e *Engine) missing(q *Quote) *Contract {
 	d := e.parts.Deployment
 	src, dst := q.Pair.Src.Network(), q.Pair.Dst.Network()
@@ -255,8 +255,8 @@ func (e *Engine) encode(req *Request, q *Quote) error {
 	return nil
 }
 
-// encodeBurn encodes a burn that only the receiver on the settlement chain can
-// send on to the hub.
+// encodeBurn encodes a burn that only the receiver on the settlement chain can forward to the
+// hub.
 func (e *Engine) encodeBurn(q *Quote, swap *calldata.Swap) error {
 	q.issuerFee = e.parts.IssuerFees.Of(q.Pair.Src)
 	if q.issuerFee.TooHigh {
@@ -296,7 +296,7 @@ func (r Recipient) same(other Recipient) bool {
 	return r.EVM == other.EVM && r.Private.Equal(*other.Private)
 }
 
-// RecipientType is what a caller says its recipient is.
+// RecipientType is the type of recipient that a caller declares.
 type RecipientType uint8
 
 const (
@@ -316,8 +316,8 @@ func ParseRecipientType(text string) (RecipientType, error) {
 		"The recipientType must be 0, for an EVM address, or 2, for a 0zk… address")
 }
 
-// Parse reads a recipient of this type: an EVM address or a raw 0zk address. It accepts
-// the zero address, for callers that may ask before they know the recipient.
+// Parse parses a recipient of this type: an EVM address or a raw 0zk address. It accepts the
+// zero address, for callers that do not know the recipient yet.
 func (t RecipientType) Parse(text string) (Recipient, error) {
 	if railgun.LooksLikeAddress(text) {
 		address, err := railgun.ParseAddress(text)
@@ -363,8 +363,8 @@ func (r Recipient) payableOn(dst chain.ID) error {
 	return fault.About(fault.Recipient, err)
 }
 
-// canOwn makes sure that an account could move what it is paid. The zero address
-// passes: it says that nobody was named yet.
+// canOwn checks that an account could move the funds it receives. The zero address passes: it
+// means that the recipient is not known yet.
 func (r Recipient) canOwn(d *chain.Deployment) error {
 	if r.Private != nil || r.Zero() {
 		return nil
@@ -377,9 +377,8 @@ func (r Recipient) canOwn(d *chain.Deployment) error {
 		"The recipient %s is %s: funds sent there are lost. Send an account address", r.EVM.Hex(), what))
 }
 
-// encode gives the bytes that name the recipient in calldata, and their type.
-// For a private recipient that is a fresh note, different every time; for an
-// account, the bytes are the recipient's own.
+// encode returns the recipient's bytes in calldata, and their type. For a private recipient
+// that is a fresh note, different every time; for an account, the bytes are those of r.
 func (r *Recipient) encode() ([]byte, uint8, error) {
 	if r.Private == nil {
 		return r.EVM[:], calldata.RecipientEVM, nil

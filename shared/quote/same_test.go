@@ -13,8 +13,7 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// choices are what a request can say in each of its parts, in the order in
-// which Same compares them.
+// choices are the values of each part of a request, in the order in which Same compares them.
 var choices = []struct {
 	role  fault.Role
 	texts []string
@@ -32,8 +31,8 @@ var choices = []struct {
 	{fault.Integrator, []string{"", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, func(r *quote.Request, text string) { r.Integrator, _ = calldata.ParseIntegratorID(text) }},
 }
 
-// TestSame: two requests are the same if they say the same in every part, else they differ in the first part where they
-// do not, whichever of them is asked.
+// TestSame: two requests are the same if all parts are equal; otherwise they differ in the first part that is not, in
+// either direction.
 func TestSame(t *testing.T) {
 	const details = 4 // Caller, Details, From and Simulate change nothing about the quote itself
 	if fields := reflect.TypeFor[quote.Request]().NumField(); fields != len(choices)+details {

@@ -26,7 +26,7 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// Client asks the chains that have endpoints. It is safe for concurrent use.
+// Client calls the endpoints of all chains. It is safe for concurrent use.
 type Client struct {
 	networks  map[chain.ID]network
 	limits    [queueCount]Limits
@@ -93,19 +93,19 @@ func New(cfg Config, opts Options) (*Client, error) {
 	return c, nil
 }
 
-// Question says which chain is asked, what for and for whom.
+// Question describes what to call: which chain, for what purpose and for which caller.
 type Question struct {
 	Network  chain.ID
 	Queue    Queue
-	Caller   netip.Prefix // the network of the caller, which holds a quarter of the queue at most; zero for none
-	Endpoint int          // the only one that is asked, by its Place; 0 for all in turn
+	Caller   netip.Prefix // the caller's network, which holds a quarter of the queue at most; zero for none
+	Endpoint int          // the Place of the only endpoint to call; 0 for all in turn
 }
 
-// Ask gives use one endpoint after the other, until use returns nil. The rules of Attempts
-// hold for use. The error is a *Failure.
+// Ask calls use with one endpoint after the other, until use returns nil. The rules of
+// Attempts apply to use. The error is a *Failure.
 //
-// If the question is for one endpoint, Timeout means that the endpoint had all of its time;
-// if the queue used up a part, the reason is Busy.
+// If the question names an endpoint, Timeout means that the endpoint had its full time; if
+// the queue used up part of it, the reason is Busy.
 func (c *Client) Ask(ctx context.Context, q Question, use func(context.Context, *Endpoint) error) error {
 	attempts := c.Try(q)
 	for ctx, e := range attempts.Each(ctx) {
@@ -126,7 +126,7 @@ func (c *Client) Ask(ctx context.Context, q Question, use func(context.Context, 
 //			attempts.Failed(err)
 //			continue
 //		}
-//		… // break, if no other endpoint is to be asked
+//		… // break, unless the next endpoint is to be called
 //	}
 //	err := attempts.Err()
 //
@@ -134,18 +134,19 @@ func (c *Client) Ask(ctx context.Context, q Question, use func(context.Context, 
 type Attempts struct {
 	client   *Client
 	question Question
-	failed   *Failure // of the endpoint that is being asked
+	failed   *Failure // of the current endpoint
 	result   *Failure
 }
 
 func (c *Client) Try(q Question) *Attempts { return &Attempts{client: c, question: q} }
 
-// Failed notes that the endpoint has not answered. If err is a *Failure, its Reason decides
-// whether the endpoint rests. Any other error counts as Undecodable, and its text is dropped.
+// Failed records that the endpoint has not answered. If err is a *Failure, its Reason decides
+// whether the endpoint is skipped from now on. Any other error counts as Undecodable, and its
+// text is dropped.
 func (a *Attempts) Failed(err error) { a.failed = classify(err) }
 
-// Err is nil if every endpoint has answered, or the loop was left. Otherwise it is a
-// *Failure: why the last endpoint that failed has not answered, or why none was asked.
+// Err is nil if every endpoint has answered, or the loop was left. Otherwise it is the
+// *Failure of the last endpoint that failed, or the reason why none was called.
 func (a *Attempts) Err() error {
 	if a.result == nil {
 		return nil
@@ -153,8 +154,8 @@ func (a *Attempts) Err() error {
 	return a.result
 }
 
-// Each waits for a slot of the queue. Then it gives the endpoints that do not rest, each
-// with a context that has its time.
+// Each waits for a slot in the queue. Then it yields the endpoints that are not skipped, each
+// with a context that bounds its time.
 func (a *Attempts) Each(ctx context.Context) iter.Seq2[context.Context, *Endpoint] {
 	return func(yield func(context.Context, *Endpoint) bool) { a.result = a.run(ctx, yield) }
 }
@@ -182,7 +183,7 @@ func (a *Attempts) run(ctx context.Context, yield func(context.Context, *Endpoin
 	leave, f := c.networks[q.Network].slots[q.Queue].enter(ctx, q.Caller)
 	if f == nil {
 		defer leave()
-		if c.ctx.Err() != nil { // while it waited; its own context may not know yet
+		if c.ctx.Err() != nil { // closed while waiting, which ctx may not show yet
 			return errClosed
 		}
 		f = a.tryAll(ctx, endpoints, yield)
@@ -198,7 +199,7 @@ func (a *Attempts) run(ctx context.Context, yield func(context.Context, *Endpoin
 	return &Failure{Reason: f.Reason, Text: f.Text, RetryAfter: max(shortRetry, f.RetryAfter)}
 }
 
-// tryAll tries the endpoints that do not rest, until the loop is left.
+// tryAll tries the endpoints that are not skipped, until the loop is left.
 func (a *Attempts) tryAll(
 	ctx context.Context, endpoints []*Endpoint, yield func(context.Context, *Endpoint) bool,
 ) *Failure {
@@ -225,7 +226,7 @@ func (a *Attempts) tryAll(
 			reason = f.Reason
 			why = f.Text
 		}
-		if queue != Checks { // which name the endpoint themselves
+		if queue != Checks { // checks name the endpoint themselves
 			why = fmt.Sprintf("endpoint %d: %s", e.Place, why)
 		}
 		details = append(details, why)
@@ -242,9 +243,8 @@ func (a *Attempts) tryAll(
 	return &Failure{Reason: reason, Text: strings.Join(details, "; "), RetryAfter: wait}
 }
 
-// try asks one endpoint and decides whether the queue skips it from now on. If
-// the question itself ran out of time, it does not: the endpoint may have had
-// too little of that time.
+// try calls one endpoint and decides whether the queue skips it from now on. It is not skipped
+// if the question itself ran out of time: the endpoint may have had too little of it.
 func (a *Attempts) try(
 	ctx context.Context, e *Endpoint, yield func(context.Context, *Endpoint) bool,
 ) (f *Failure, goOn bool) {
@@ -262,12 +262,13 @@ func (a *Attempts) try(
 	switch {
 	case f == nil:
 		e.worked(queue)
-	case f.Reason == Limited || queue != Checks && f.Reason.RestsEndpoint() && ctx.Err() == nil:
+	case f.Reason == Limited || queue != Checks && f.Reason.restsEndpoint() && ctx.Err() == nil:
 		e.failed(queue, f)
 	}
 	return f, goOn
 }
 
+// Endpoints is the number of endpoints of a chain.
 func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoints) }
 
 // Close cancels the questions in progress and waits for them. Later ones fail.
@@ -280,18 +281,18 @@ func (c *Client) Close() {
 	}
 }
 
-// Queue is what a question is asked for. What happens in one queue does not hold
-// up another. Checks always ask an endpoint which chain it serves. Their failures are not
-// logged and make no queue skip it, unless they are about a quota.
+// Queue is the purpose of a question. Queues do not hold up one another. Checks always verify
+// the chain ID of an endpoint. Their failures are not logged and make no queue skip the
+// endpoint, unless they are about a quota.
 type Queue uint8
 
 const (
-	Partners   Queue = iota // integrators that were active when last asked for
+	Partners   Queue = iota // integrators that were active at their last lookup
 	Unverified              // all other integrators: anyone can invent their IDs
 	Wallets                 // balances and allowances of accounts
-	TxLookups               // whether a chain knows a transaction: anyone can invent its hash
-	Tracking                // what became of a transaction that a node has seen
-	Checks                  // whether the configuration is right
+	TxLookups               // whether a transaction exists: anyone can invent its hash
+	Tracking                // the outcome of a transaction that a node has seen
+	Checks                  // tests of the configuration
 
 	queueCount = iota
 )
@@ -300,8 +301,8 @@ func (q Queue) String() string {
 	return [queueCount]string{"partners", "unverified", "wallets", "txlookups", "tracking", "checks"}[q]
 }
 
-// yields reports whether the queue rests when another one is told that we are
-// over a quota. Partners do not, so that nobody can use up their quota.
+// yields reports whether the queue pauses when a provider rate limits another one. Partners do
+// not, so that no one else can use up their quota.
 func (q Queue) yields() bool { return q != Partners }
 
 // Limits bound what the questions of a queue may cost.
@@ -323,16 +324,16 @@ var defaultLimits = [queueCount]Limits{
 // callerShare is the part of a queue that one network of callers can hold: a quarter.
 const callerShare = 4
 
-// slots are those of a queue on one chain.
+// slots are the slots of a queue on one chain.
 type slots struct {
 	limits Limits
 	all    *share
 
-	mu     sync.Mutex              // of all that is counted here
-	shares map[netip.Prefix]*share // of the networks that have questions here
+	mu     sync.Mutex              // of shares, and of what each share counts
+	shares map[netip.Prefix]*share // of the networks with questions in the queue
 }
 
-// share limits how many questions are in progress at a time, and how many more wait.
+// share limits the questions that are in progress and those that wait.
 type share struct {
 	calls         *semaphore.Weighted
 	inside, limit int64 // questions in progress and waiting
@@ -346,9 +347,9 @@ func newSlots(l Limits) *slots {
 	return &slots{limits: l, all: newShare(l.Calls, l.Waiting), shares: make(map[netip.Prefix]*share)}
 }
 
-// enter waits for a slot: first within the network of the caller, then among all. So no
-// network has more than its share stand in the way of others. It fails if too many wait
-// already. Otherwise, leave gives the slot back.
+// enter waits for a slot: first within the network of the caller, then among all, so that no
+// network can block others with more than its share. It fails if too many are waiting.
+// Otherwise, leave returns the slot.
 func (s *slots) enter(ctx context.Context, caller netip.Prefix) (leave func(), f *Failure) {
 	own := s.join(caller)
 	if own == nil {
@@ -371,8 +372,8 @@ func (s *slots) enter(ctx context.Context, caller netip.Prefix) (leave func(), f
 	}, nil
 }
 
-// join counts a question among all and in its network, whose share is returned. That is nil
-// if one of them is full. Questions of no network have no other limit than all.
+// join counts a question in the queue and in its network's share, which it returns; nil if
+// either is full. Questions without a network are limited by the queue alone.
 func (s *slots) join(caller netip.Prefix) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -392,7 +393,7 @@ func (s *slots) join(caller netip.Prefix) *share {
 	return own
 }
 
-// part ends what join has begun. A network without questions is forgotten.
+// part undoes join. The share of a network without questions is deleted.
 func (s *slots) part(caller netip.Prefix, own *share) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

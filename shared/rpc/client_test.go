@@ -19,8 +19,8 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// A loop that goes on gets the endpoints that answer, and none of those counts as failed.
-// Err is why the last one that failed did, and nil if the loop was left.
+// A loop that continues gets all endpoints that answer, and none of those counts as failed.
+// Err is the failure of the last one that failed, and nil if the loop was left.
 func TestAttempts(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -66,8 +66,8 @@ func TestAttempts(t *testing.T) {
 	}
 }
 
-// When the time of a question is up after an answer, the others are not asked, and Err says
-// so.
+// If the time of a question is up after an answer, the other endpoints are not called, and Err
+// says so.
 func TestNoTimeForTheOthers(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 2)
@@ -101,8 +101,8 @@ func (g *rig) check(place int) error {
 	return err
 }
 
-// A check asks the endpoint that it names, and always for its chain. One that fails is no
-// reason to skip the endpoint, not even for the next check, and is not logged.
+// A check calls the endpoint that it names, and always verifies its chain. If it fails, the
+// endpoint is not skipped, not even by the next check, and nothing is logged.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 2)
@@ -132,7 +132,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("the log says %s, want it left to the caller", got)
 	}
 
-	// Over a quota, checks yield, and so do others.
+	// After rate limiting, checks yield, and so do others.
 	g = newRig(t, 1)
 	front = g.fronts[0]
 	front.Instead("eth_getCode", node.Limited(""))
@@ -148,7 +148,7 @@ func TestCheck(t *testing.T) {
 	if err := g.check(1); err != nil {
 		t.Error(err)
 	}
-	// What a check learns of the chain holds for all queues.
+	// The result of a check of the chain holds for all queues.
 	front.Instead("eth_chainId", node.Results(`"0x1"`))
 	g.wantAnswer(Partners) // which it was asked before
 	g.wantReason(g.check(1), WrongChain)
@@ -176,8 +176,8 @@ func TestSlots(t *testing.T) {
 	}
 }
 
-// One network holds a quarter of a queue, of its calls and of its places to wait. The
-// others find the rest free, and get slots before it.
+// One network holds a quarter of a queue, of its calls and of its waiting places. The others
+// can use the rest, and get slots before it.
 func TestOneNetworkHoldsAQuarter(t *testing.T) {
 	for queue, l := range defaultLimits {
 		synctest.Test(t, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestOneNetworkHoldsAQuarter(t *testing.T) {
 	}
 }
 
-// A caller that gives up blames no endpoint.
+// If the caller gives up, no endpoint counts as failed.
 func TestGivingUp(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 1)
@@ -243,7 +243,7 @@ func TestUnconfigured(t *testing.T) {
 	g.wantHealth(NoEndpoint, 0)
 }
 
-// Close ends the questions in progress and those that wait, and waits for them.
+// Close cancels the questions in progress and in the queue, and waits for them.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	one := Limits{Try: time.Minute, Total: time.Minute, Calls: 1, Waiting: 1}

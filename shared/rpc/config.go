@@ -15,8 +15,8 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
-// Config lists the endpoints of each chain, in the order in which they are
-// tried. They are http or https. A chain without any is not asked.
+// Config lists the endpoints of each chain, in the order in which they are tried. They are
+// http or https.
 type Config map[chain.ID][]SecretURL
 
 // VariablePrefix begins the name of the environment variable with the endpoints
@@ -54,7 +54,7 @@ func (c Config) with(data []byte) (Config, error) {
 	}
 	problems := []error{jsonfile.Decode(data, &file).Err()}
 	all := maps.Clone(c)
-	own := make(Config) // those of the file
+	own := make(Config) // the endpoints of the file
 	for _, key := range slices.Sorted(maps.Keys(file.Endpoints)) {
 		id, err := chain.ParseID(key)
 		switch {
@@ -123,9 +123,9 @@ func (SecretURL) Format(s fmt.State, _ rune) { io.WriteString(s, hidden) }
 // MarshalText hides the URL from JSON and from loggers.
 func (SecretURL) MarshalText() ([]byte, error) { return []byte(hidden), nil }
 
-// parse names host and server of a URL, each in one spelling, or says why it cannot be an
-// endpoint. The port is left out if it is the usual one. The server is scheme, host, port
-// and path: user, query and fragment may differ for the same one.
+// parse returns the host and the endpoint of a URL in canonical form, or why it cannot be an
+// endpoint. A default port is omitted. The endpoint is scheme, host, port and path: URLs that
+// differ in user, query or fragment are the same endpoint.
 func (u SecretURL) parse() (host, endpoint, problem string) {
 	parsed, err := url.Parse(string(u))
 	switch {

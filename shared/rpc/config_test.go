@@ -73,7 +73,7 @@ func TestConfigProblems(t *testing.T) {
 	}
 }
 
-// TestSameEndpoint wants one node under two names to be found: it would confirm itself.
+// TestSameEndpoint: one node under two names is detected, as it would confirm itself.
 func TestSameEndpoint(t *testing.T) {
 	const first = "https://node.example/key"
 	for second, want := range map[string]string{

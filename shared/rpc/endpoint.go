@@ -17,7 +17,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// Endpoint is one JSON-RPC server of a chain, as Ask gives it to its caller.
+// Endpoint is one JSON-RPC server of a chain.
 type Endpoint struct {
 	Network    chain.ID
 	Place      int // in the configuration, from 1 on
@@ -30,33 +30,32 @@ type Endpoint struct {
 	queues        [queueCount]queueState
 	chainChecked  bool      // it serves the right chain, and has not failed since
 	outcomes      uint64    // of calls that worked or failed, in all queues
-	limitedLogged time.Time // when the log last said that we are over the quota
+	limitedLogged time.Time // when rate limiting was last logged
 }
 
-// queueState is what one queue knows of an endpoint.
+// queueState is the state of an endpoint in one queue.
 type queueState struct {
 	failing   Reason        // why the last call failed, empty if it succeeded
 	rest      time.Duration // the last one, which the next one doubles
 	restUntil time.Time
-	limitedAt time.Time // when the provider last said that we are over its quota
-	heard     uint64    // Endpoint.outcomes at the last outcome of this queue; 0 for none
+	limitedAt time.Time // when the provider last rate limited us
+	outcome   uint64    // Endpoint.outcomes at the last outcome of this queue; 0 for none
 }
 
-// An endpoint that fails is not used for a second. The time doubles with each failure in
-// a row, up to half a minute. Over a quota, it doubles until a minute has passed without
-// another such answer: otherwise the queues that yield would use the quota up again and
-// again, and partners would find nothing left.
+// An endpoint that fails is skipped for a second. The time doubles with each consecutive
+// failure, up to half a minute. After rate limiting, it doubles until a minute has passed
+// without another 429: otherwise the queues that yield would keep using up the quota, and
+// leave none for partners.
 const (
 	firstRest = time.Second
 	longRest  = 30 * time.Second
 	coolDown  = time.Minute
 )
 
-// limitedLogEvery is how often the log says at most that we are over a quota.
+// limitedLogEvery is the least time between two log lines about rate limiting.
 const limitedLogEvery = 10 * time.Minute
 
-// checkChain asks the endpoint which chain it serves, unless that is known. A check
-// always asks.
+// checkChain verifies the chain ID of the endpoint, unless that is known. Checks always do.
 func (e *Endpoint) checkChain(ctx context.Context, queue Queue) error {
 	e.mu.Lock()
 	checked := e.chainChecked && queue != Checks
@@ -85,8 +84,8 @@ func (e *Endpoint) resting(queue Queue) time.Duration {
 	return max(0, e.queues[queue].restUntil.Sub(e.now()))
 }
 
-// failed makes the queue skip the endpoint for a while; if we are over the quota, also the
-// queues that yield. It logs only what is news.
+// failed makes the queue skip the endpoint for a while; after rate limiting, also the queues
+// that yield. It logs only changes.
 func (e *Endpoint) failed(queue Queue, f *Failure) {
 	if !e.skip(queue, f) {
 		return
@@ -104,8 +103,8 @@ func (e *Endpoint) failed(queue Queue, f *Failure) {
 	e.log.Log(context.Background(), level, text, "queue", queue.String(), "reason", f.Reason, "detail", f.Text)
 }
 
-// skip rests the endpoint. It is true if that is news.
-func (e *Endpoint) skip(queue Queue, f *Failure) (news bool) {
+// skip makes queues skip the endpoint. It is true if that should be logged.
+func (e *Endpoint) skip(queue Queue, f *Failure) (isNew bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := e.now()
@@ -114,7 +113,7 @@ func (e *Endpoint) skip(queue Queue, f *Failure) (news bool) {
 	for i := range e.queues {
 		if other := Queue(i); other == queue || f.Reason == Limited && other.yields() {
 			e.queues[i].fail(now, other, f)
-			e.queues[i].heard = e.outcomes
+			e.queues[i].outcome = e.outcomes
 		}
 	}
 	if f.Reason != Limited {
@@ -128,8 +127,8 @@ func (e *Endpoint) skip(queue Queue, f *Failure) (news bool) {
 	return true
 }
 
-// fail rests the queue, at least as long as the provider asks for. Calls that fail together
-// count as one failure.
+// fail skips the endpoint, at least as long as the provider's Retry-After. Concurrent failures
+// count as one.
 func (s *queueState) fail(now time.Time, queue Queue, f *Failure) {
 	resting := now.Before(s.restUntil)
 	if resting && f.Reason != Limited {
@@ -160,14 +159,14 @@ func (e *Endpoint) worked(queue Queue) {
 		s.failing = ""
 		s.restUntil = time.Time{}
 		e.outcomes++
-		s.heard = e.outcomes
+		s.outcome = e.outcomes
 	}
 	if now.Sub(s.limitedAt) >= coolDown {
 		s.rest = 0
 	}
 	e.mu.Unlock()
 
-	// Over a quota, an endpoint may change many times a minute. The log does not tell.
+	// While rate limited, an endpoint may change many times a minute, which is not logged.
 	if before != "" && before != Limited {
 		e.log.Info("RPC endpoint works again", "queue", queue.String())
 	}
@@ -178,9 +177,9 @@ type State string
 const (
 	NoEndpoint State = "unconfigured" // none is configured
 	Unused     State = "unused"       // no call was made yet
-	Working    State = "working"      // the last call of an endpoint was answered
-	Disagrees  State = "disagrees"    // they answer, and contradict each other; see integrator.Registry
-	OverQuota  State = "limited"      // none works, and a provider says we are over its quota
+	Working    State = "working"      // an endpoint answered its last call
+	Disagrees  State = "disagrees"    // endpoints contradict each other; see integrator.Registry
+	OverQuota  State = "limited"      // none works, and a provider rate limits us
 	Failing    State = "failing"      // none works
 )
 
@@ -191,7 +190,7 @@ type Health struct {
 	Resting   int // whose last call failed, and which are skipped at the moment
 }
 
-// Health reports on a chain as these queues see it, without calling its endpoints.
+// Health reports the state of a chain in these queues, without calling its endpoints.
 func (c *Client) Health(id chain.ID, queues ...Queue) Health {
 	endpoints := c.networks[id].endpoints
 	h := Health{Network: id, State: NoEndpoint, Endpoints: len(endpoints)}
@@ -210,18 +209,18 @@ func (c *Client) Health(id chain.ID, queues ...Queue) Health {
 // ranked orders the states of endpoints: that of a chain is the last one in this list.
 var ranked = []State{NoEndpoint, Unused, Failing, OverQuota, Working}
 
-// health is what came of the last call in any of the queues.
+// health is the outcome of the last call in any of the queues.
 func (e *Endpoint) health(queues []Queue) (state State, resting bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var last queueState
 	for _, queue := range queues {
-		if s := e.queues[queue]; s.heard >= last.heard {
+		if s := e.queues[queue]; s.outcome >= last.outcome {
 			last = s
 		}
 	}
 	switch {
-	case last.heard == 0:
+	case last.outcome == 0:
 		return Unused, false
 	case last.failing == "":
 		return Working, false
@@ -233,7 +232,7 @@ func (e *Endpoint) health(queues []Queue) (state State, resting bool) {
 	return Failing, resting
 }
 
-// dial prepares a client that reads at most so much of a response.
+// dial prepares a client that reads at most longest bytes of a response.
 func (c *Client) dial(u SecretURL, longest int64) (*rpc.Client, error) {
 	client := &http.Client{
 		Transport:     boundedTransport{c.transport, longest},
@@ -250,8 +249,8 @@ const (
 	maxLongAnswer = 2 << 20
 )
 
-// repeatable marks requests as safe to send again on a new connection when the
-// server closed an idle one under them. The empty value is not sent.
+// repeatable marks requests as safe to retry on a new connection if the server closed an idle
+// one. The empty value is not sent.
 var repeatable = http.Header{"X-Idempotency-Key": {}}
 
 // newTransport has no timeouts: the context of each request bounds its time.
@@ -265,19 +264,19 @@ func newTransport() *http.Transport {
 	}
 }
 
-// boundedTransport reads at most so many bytes of a response.
+// boundedTransport reads at most longest bytes of a response.
 type boundedTransport struct {
 	http.RoundTripper
 	longest int64
 }
 
 // overQuota is the error for a response with status 429.
-type overQuota struct{ retryAfter time.Duration } // 0 if the response does not say
+type overQuota struct{ retryAfter time.Duration } // 0 without a Retry-After header
 
 func (*overQuota) Error() string { return "over the provider's quota" }
 
-// RoundTrip gives 429 as an error, because the RPC library shows its callers no
-// header of a response.
+// RoundTrip returns status 429 as an error, because the RPC library hides the headers of a
+// response from its callers.
 func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := b.RoundTripper.RoundTrip(r)
 	if err != nil {
@@ -285,7 +284,7 @@ func (b boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = http.MaxBytesReader(nil, response.Body, b.longest)
 	if response.StatusCode == http.StatusTooManyRequests {
-		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be used again
+		_, _ = io.Copy(io.Discard, response.Body) // so that the connection can be reused
 		response.Body.Close()
 		wait := fault.RetryAfter(response.Header.Get("Retry-After"), time.Now(), time.Second, time.Minute)
 		return nil, &overQuota{wait}

@@ -58,9 +58,9 @@ func redirect(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
 }
 
-// Whatever an endpoint does wrong, there is no answer; another one gives it. The queue
-// leaves the endpoint alone for a while, unless it was about this one question, and other
-// queues only if they yield. All is well as soon as it does it right.
+// However an endpoint misbehaves, its answer is not used, and another endpoint is. The queue
+// skips the endpoint for a while, unless the failure is about this one question; other queues
+// do only if they yield. One correct answer ends that.
 func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
 	for name, m := range misbehaviours {
@@ -69,7 +69,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 			g := newRig(t, 1)
 			front := g.fronts[0]
 			front.Instead("eth_call", m.instead)
-			if m.reason.RestsEndpoint() {
+			if m.reason.restsEndpoint() {
 				g.wantRetry(Wallets, m.reason, time.Second)
 				calls := g.calls(0)
 				g.wantRetry(Wallets, Resting, time.Second)
@@ -100,7 +100,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 					t.Errorf("%s: the first endpoint was asked: %t, want %t", queue, got, want)
 				}
 			}
-			again := !m.reason.RestsEndpoint()
+			again := !m.reason.restsEndpoint()
 			wantUse(Unverified, true)
 			wantUse(Unverified, again)
 			wantUse(Partners, true)
@@ -115,8 +115,8 @@ func TestMisbehavingEndpoint(t *testing.T) {
 	}
 }
 
-// The longest answer that is accepted, and a connection that the endpoint closes while
-// nobody uses it, are no failures.
+// The longest answer that is accepted, and an idle connection that the endpoint closes, are no
+// failures.
 func TestNoFailures(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 1)
@@ -127,8 +127,8 @@ func TestNoFailures(t *testing.T) {
 	}
 }
 
-// A question ends in time, even if no endpoint does. A queue for which an endpoint is too
-// slow does not disturb the others.
+// A question ends in time, even if no endpoint answers. If an endpoint is too slow for one
+// queue, the others still use it.
 func TestHangingNodes(t *testing.T) {
 	t.Parallel()
 	short := Limits{Try: 50 * time.Millisecond, Total: time.Minute, Calls: 1, Waiting: 1}
@@ -161,8 +161,7 @@ func TestHangingNodes(t *testing.T) {
 	g.wantHealth(Unused, 0) // they may have had too little time
 }
 
-// An endpoint is asked which chain it serves before anything else, once, and again after it
-// failed.
+// The chain of an endpoint is verified before anything else, once, and again after a failure.
 func TestChainIsChecked(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 1)
@@ -237,7 +236,7 @@ func TestRestsGrowLonger(t *testing.T) {
 	g.fronts[0].Instead("eth_call", node.Status(503))
 	g.wantRetry(Partners, Refused, time.Second) // it had worked in between
 
-	// Calls that fail together count as one failure.
+	// Concurrent failures count as one.
 	for _, reason := range []Reason{Timeout, Limited} {
 		e := &Endpoint{now: g.Now, log: slog.New(slog.DiscardHandler)}
 		for range 16 {
@@ -249,7 +248,7 @@ func TestRestsGrowLonger(t *testing.T) {
 	}
 }
 
-// What the user of an endpoint returns counts like a failure of the endpoint.
+// A *Failure that the caller returns counts as a failure of the endpoint.
 func TestFailureOfTheUser(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -278,8 +277,8 @@ func TestFailureOfTheUser(t *testing.T) {
 	}
 }
 
-// Whoever is told that we are over the quota, partners rest only if it was them, and all
-// others rest. A call that was in progress then does not end the rest.
+// When any queue is rate limited, all queues that yield pause; partners pause only if they were
+// rate limited themselves. A call that was in progress does not end the pause.
 func TestOverQuotaOthersYield(t *testing.T) {
 	t.Parallel()
 	for told := range Queue(queueCount) {
@@ -312,9 +311,9 @@ func TestOverQuotaOthersYield(t *testing.T) {
 	}
 }
 
-// While quota after quota is used up, partners are tried again each second, and the others
-// less and less often, also if a call has worked in between, until a minute has passed
-// without another 429.
+// While the provider keeps rate limiting, partners retry each second, and the other queues less
+// and less often, even if a call has worked in between, until a minute has passed without
+// another 429.
 func TestPartnersRecoverFirst(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 1)
@@ -354,8 +353,8 @@ func TestQuotaIsLoggedOnce(t *testing.T) {
 	g.wantLog(slog.LevelWarn, slog.LevelWarn)
 }
 
-// A block is too old to be the latest one after twenty usual blocks, two minutes at
-// least. One of the future is not, whatever number a node sends for its time.
+// A block is too old to be the latest one after twenty usual blocks, and at least two minutes.
+// A block of the future is not, whatever time a node sends.
 func TestBlockTooOld(t *testing.T) {
 	const now = 1_800_000_000
 	for name, test := range map[string]struct {

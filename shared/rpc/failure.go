@@ -13,10 +13,10 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// errUnconfigured is how questions to a chain without endpoints fail.
+// errUnconfigured is the failure of questions to a chain without endpoints.
 var errUnconfigured = &Failure{Reason: Unconfigured, Text: "no RPC endpoint", RetryAfter: longRetry}
 
-// errClosed is how questions fail after Close.
+// errClosed is the failure of questions after Close.
 var errClosed = &Failure{Reason: Closed, Text: "the service is shutting down", RetryAfter: shortRetry}
 
 // Reason is why a question failed. The list is closed, so that it can label a
@@ -27,20 +27,21 @@ const (
 	Unconfigured  Reason = "unconfigured"  // no RPC endpoint for the chain
 	Busy          Reason = "busy"          // too many questions were in progress
 	Resting       Reason = "resting"       // every endpoint failed a moment ago
-	Limited       Reason = "limited"       // the provider says we are over its quota
+	Limited       Reason = "limited"       // the provider rate limits us
 	Timeout       Reason = "timeout"       // timed out
 	Unreachable   Reason = "unreachable"   // connection failed
 	Refused       Reason = "refused"       // an HTTP status or a JSON-RPC error
 	WrongChain    Reason = "wrong_chain"   // the endpoint serves another chain
 	Undecodable   Reason = "undecodable"   // not JSON-RPC, or not what the contract returns
-	Declined      Reason = "declined"      // not this one question: what it was asked for is unknown to it, or too long
-	Behind        Reason = "behind"        // its latest block is old: it stands still
-	Disagree      Reason = "disagree"      // endpoints give different answers, and no majority one
+	Declined      Reason = "declined"      // this one question: the data is unknown to it, or too long
+	Behind        Reason = "behind"        // its latest block is old: the node has stalled
+	Disagree      Reason = "disagree"      // endpoints give different answers, without a majority
 	Reverted      Reason = "reverted"      // the contract reverted
-	Misconfigured Reason = "misconfigured" // what the contract says cannot be right
+	Misconfigured Reason = "misconfigured" // the contract's answer cannot be right
 	Closed        Reason = "closed"        // the service is shutting down
 )
 
+// Reasons are all reasons.
 func Reasons() []Reason {
 	return []Reason{
 		Unconfigured, Busy, Resting, Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable,
@@ -48,11 +49,10 @@ func Reasons() []Reason {
 	}
 }
 
-// RestsEndpoint reports whether an endpoint that failed for this reason is
-// skipped for a while. What a contract says to one question does not count, nor
-// that one question has no answer: otherwise anyone could disable an endpoint by
-// asking that question.
-func (r Reason) RestsEndpoint() bool {
+// restsEndpoint reports whether an endpoint that failed for this reason is skipped for a
+// while. What is about a single question does not count: otherwise anyone could disable an
+// endpoint with that question.
+func (r Reason) restsEndpoint() bool {
 	return slices.Contains([]Reason{Limited, Timeout, Unreachable, Refused, WrongChain, Undecodable, Behind}, r)
 }
 
@@ -61,16 +61,16 @@ func (r Reason) RestsEndpoint() bool {
 type Failure struct {
 	Reason     Reason
 	Text       string
-	RetryAfter time.Duration // from Ask at least a second; of a try, what the provider wants, 0 for nothing
-	Output     []byte        // of a read that failed in the EVM: what it reverted with, as far as the node tells
+	RetryAfter time.Duration // from Ask at least a second; of a try, the provider's Retry-After or 0
+	Output     []byte        // of a read that reverted: the revert data, if the node returns it
 }
 
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Text }
 
-// When to ask again.
+// When to retry.
 const (
-	shortRetry = time.Second // as soon as an endpoint is tried again
-	longRetry  = time.Minute // when a person may have changed something
+	shortRetry = time.Second // when an endpoint may be tried again
+	longRetry  = time.Minute // when an operator may have changed something
 )
 
 // JSON-RPC error codes with a meaning of their own. A revert without a reason has
@@ -80,9 +80,9 @@ const (
 	codeLimitExceeded = -32005
 )
 
-// classify turns an error into a failure, without its text. reads are those that the
-// error is about, if there are any: what became of a transaction may be unknown to an
-// endpoint, or more than it tells, which is no failure of the endpoint.
+// classify turns an error into a failure, without its text. reads are those that the error is
+// about, if any: the data of a transaction may be unknown to an endpoint, or too long for it,
+// which is no failure of the endpoint.
 func classify(err error, reads ...Read) *Failure {
 	var (
 		failure   *Failure
@@ -130,8 +130,8 @@ func classify(err error, reads ...Read) *Failure {
 	return &Failure{Reason: Undecodable, Text: "the answer is not a JSON-RPC result of the expected type"}
 }
 
-// declines tells whether an HTTP status is about one read, and not about the endpoint.
-// Providers refuse logs of too many blocks, and methods that they lack, with several of them.
+// declines reports whether an HTTP status is about one read, and not about the endpoint.
+// Providers use several statuses to refuse logs of too many blocks and unsupported methods.
 func declines(r Read, status int) bool {
 	switch status {
 	case http.StatusBadRequest:

@@ -24,33 +24,32 @@ type Read struct {
 	Result any      // a pointer to what the answer is decoded into
 	Err    *Failure // why this read has no answer; the others may have one
 
-	tracks bool // what became of a transaction: the answer may be long, and to refuse it is no failure of the endpoint
+	tracks bool // about a transaction: the answer may be long, and refusing it is no failure of the endpoint
 }
 
 func isTracking(r Read) bool { return r.tracks }
 
-// Methods that not every node has. An endpoint that refuses one of them, in whatever way,
-// is no worse for it: that rests no queue.
+// Methods that not every node supports. An endpoint that refuses one of them, in whatever way,
+// is not skipped for it.
 const (
 	simulate = "eth_simulateV1"
 	estimate = "eth_estimateGas"
 )
 
-// ErrNoMethod is how a read of such a method fails that the endpoint answers in another
-// form.
+// ErrNoMethod is the failure of a read of such a method whose response has another form.
 var ErrNoMethod = &Failure{Reason: Declined, Text: "method not supported"}
 
 func isOptional(method string) bool { return method == simulate || method == estimate }
 
-// ErrTooLong is how reads fail whose answer may be long, but not that long.
+// ErrTooLong is the failure of a read whose answer exceeds even the limit for long answers.
 var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
 
-// Batch asks all reads in one round trip and sets their results and errors. An
-// endpoint that refuses batches, or answers one in part, gets the reads one after the
-// other instead. All answers together are bounded like one of them.
+// Batch makes all reads in one round trip and sets their results and errors. If the endpoint
+// refuses batches, or answers only some of the reads, they are sent one by one. The limit on
+// the size of a response is for the whole batch.
 //
-// The error is a *Failure of the endpoint: no read was answered, or we are over
-// its quota. A contract that reverts is an answer, and so is a read that is declined.
+// The error is a *Failure of the endpoint: no read was answered, or the provider rate limits
+// us. A revert counts as an answer, and so does a declined read.
 func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	client := e.client
 	if slices.ContainsFunc(reads, isTracking) {
@@ -69,15 +68,15 @@ func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
 	return classify(err, reads...)
 }
 
-// errUnanswered is the failure of a batch of which not every read was answered.
+// errUnanswered is the failure of a batch with missing answers.
 var errUnanswered = &Failure{Reason: Refused, Text: "it does not answer batches"}
 
-// refusesBatches reports whether a batch failed in a way in which the same reads,
-// asked one by one, may succeed.
+// refusesBatches reports whether a batch failed in a way that lets the same reads succeed one
+// by one.
 func refusesBatches(err error) bool {
 	var httpError rpc.HTTPError
 	if errors.As(err, &httpError) {
-		// Above 500 are the words of a proxy whose node is away.
+		// A status above 500 is from a proxy whose node is down.
 		return httpError.StatusCode/100 == 4 || httpError.StatusCode == http.StatusInternalServerError
 	}
 	return errors.Is(err, errUnanswered) ||
@@ -102,7 +101,7 @@ func batch(ctx context.Context, client *rpc.Client, reads []Read) error {
 	return failureOf(reads, errUnanswered)
 }
 
-// failureIn is why a read that was asked for has no answer; nil if it has one.
+// failureIn is why a read has no answer; nil if it has one.
 func failureIn(err error, r Read) *Failure {
 	if err == nil {
 		return nil
@@ -114,7 +113,7 @@ func failureIn(err error, r Read) *Failure {
 	return f
 }
 
-// oneByOne sends each of the reads as a call of its own.
+// oneByOne sends each read as a separate call.
 func oneByOne(ctx context.Context, client *rpc.Client, reads []Read) error {
 	for i := range reads {
 		r := &reads[i]
@@ -166,12 +165,12 @@ func (e *Endpoint) ReadAll(ctx context.Context, reads ...Read) error {
 	return nil
 }
 
-// read is a question with any number of arguments, which are sent even if there are none.
+// read is a read with arguments, which are sent even if there are none.
 func read(method string, result any, args ...any) Read {
 	return Read{Method: method, Args: append([]any{}, args...), Result: result}
 }
 
-// track is a question of what became of a transaction.
+// track is a read about a transaction.
 func track(method string, result any, args ...any) Read {
 	r := read(method, result, args...)
 	r.tracks = true
@@ -183,8 +182,8 @@ func ReadContract(to common.Address, data []byte, output *hexutil.Bytes) Read {
 	return read("eth_call", output, Message{To: &to, Data: data}, "latest")
 }
 
-// ReadContractAt reads what a contract returned after a block. Not every node has the
-// state of that time.
+// ReadContractAt reads what a contract returns for data at a block. Not every node has that
+// state.
 func ReadContractAt(to common.Address, data []byte, block uint64, output *hexutil.Bytes) Read {
 	return track("eth_call", output, Message{To: &to, Data: data}, hexutil.Uint64(block))
 }
@@ -195,21 +194,20 @@ func ReadBalance(account common.Address, balance *hexutil.U256) Read {
 	return read("eth_getBalance", balance, account, "latest")
 }
 
-// ReadCode reads the code of an account at the latest block. It is empty if the
-// account is not a contract. Code of more than about 32 KiB is not read: the answer is
-// then too long.
+// ReadCode reads the code of an account at the latest block. It is empty if the account is
+// not a contract. Code of more than about 32 KiB exceeds the size limit.
 func ReadCode(account common.Address, code *hexutil.Bytes) Read {
 	return read("eth_getCode", code, account, "latest")
 }
 
-// ReadAnyCode is ReadCode of whatever account a caller names: the code may be long, and to
-// refuse it is no failure of the endpoint.
+// ReadAnyCode is ReadCode for an account that a caller names: the code may be long, and
+// refusing it is no failure of the endpoint.
 func ReadAnyCode(account common.Address, code *hexutil.Bytes) Read {
 	return track("eth_getCode", code, account, "latest")
 }
 
-// IsContract tells whether code is that of a contract. An account that borrows the code
-// of one (EIP-7702) is none: its owner can change that at any time.
+// IsContract reports whether code is that of a contract. An account that delegates to a
+// contract (EIP-7702) is none: its owner can change that at any time.
 func IsContract(code []byte) bool {
 	delegated := len(code) == 3+common.AddressLength && bytes.HasPrefix(code, []byte{0xef, 0x01, 0x00})
 	return len(code) > 0 && !delegated
@@ -242,7 +240,7 @@ type Log struct {
 type Transaction struct {
 	Hash  common.Hash     `json:"hash"`
 	From  common.Address  `json:"from"`
-	To    *common.Address `json:"to"` // nil if it makes a contract
+	To    *common.Address `json:"to"` // nil if it creates a contract
 	Gas   hexutil.Uint64  `json:"gas"`
 	Value *hexutil.U256   `json:"value"`
 	Input hexutil.Bytes   `json:"input"`
@@ -266,15 +264,14 @@ func (b *Block) UnmarshalJSON(data []byte) error {
 	return json.Unmarshal(data, (*fields)(b))
 }
 
-// At is when the block was made, as its node says. A time that no calendar shows is one
-// of the far future.
+// At is the time of the block. Times beyond the year 9999 are cut to its end.
 func (b *Block) At() time.Time {
 	const farFuture = 253_402_300_799 // the last second of the year 9999
 	return time.Unix(int64(min(b.Time, farFuture)), 0).UTC()
 }
 
-// TooOld reports whether a block is too old to be the latest one of its network, so that
-// its node has stalled.
+// TooOld reports whether a block is too old to be the latest of its network: its node has
+// stalled.
 func (b *Block) TooOld(network chain.ID, now time.Time) bool {
 	return now.Sub(b.At()) > network.UsualGap()
 }
@@ -299,27 +296,24 @@ func ReadBlock(number uint64, block **Block) Read {
 	return track("eth_getBlockByNumber", block, hexutil.Uint64(number), false)
 }
 
-// ReadLogs reads the logs of some contracts in the blocks from first to last, with the
-// topics in these places, of which nil stands for any. The list is nil if the endpoint
-// gives none, which is not the same as an empty one.
+// ReadLogs reads the logs of contracts in the blocks from first to last, filtered by topics,
+// of which nil matches any. The list is nil, not empty, if the endpoint returns none.
 func ReadLogs(contracts []common.Address, topics []*common.Hash, first, last uint64, logs *[]Log) Read {
 	return track(getLogs, logs, map[string]any{
 		"fromBlock": hexutil.Uint64(first), "toBlock": hexutil.Uint64(last), "address": contracts, "topics": topics,
 	})
 }
 
-// Message is a transaction that nobody has signed. All nodes know "data"; some do not
-// know "input".
+// Message is an unsigned transaction. All nodes accept "data"; some do not accept "input".
 type Message struct {
 	From  common.Address  `json:"from,omitzero"`
-	To    *common.Address `json:"to,omitempty"` // nil if it makes a contract
+	To    *common.Address `json:"to,omitempty"` // nil if it creates a contract
 	Gas   hexutil.Uint64  `json:"gas,omitzero"`
 	Value *hexutil.U256   `json:"value,omitempty"`
 	Data  hexutil.Bytes   `json:"data"`
 }
 
-// Simulated is a block that is not part of the chain. Its number is that of the
-// latest block plus one.
+// Simulated is a simulated block. Its number is that of the latest block plus one.
 type Simulated struct {
 	Number hexutil.Uint64  `json:"number"`
 	Calls  []SimulatedCall `json:"calls"`
@@ -337,8 +331,8 @@ type SimulatedCall struct {
 	} `json:"error"`
 }
 
-// Revert is the output with which the call reverted, empty if it has none. Some
-// nodes put it into the error.
+// Revert is the revert data of the call, empty if it has none. Some nodes return it in the
+// error.
 func (c *SimulatedCall) Revert() []byte {
 	if output := revertOutput(c.Error.Data); len(output) > 0 {
 		return output
@@ -346,28 +340,28 @@ func (c *SimulatedCall) Revert() []byte {
 	return c.Output
 }
 
-// ReadSimulation runs messages one after the other on the state of the latest
-// block. Not every node can.
+// ReadSimulation runs messages in order on the state of the latest block. Not every node
+// supports it.
 func ReadSimulation(messages []Message, blocks *[]Simulated) Read {
 	calls := map[string]any{"calls": messages}
 	return track(simulate, blocks, map[string]any{"blockStateCalls": []any{calls}}, "latest")
 }
 
-// ReadGasPrice reads what the node would pay for a unit of gas.
+// ReadGasPrice reads the gas price that the node suggests.
 func ReadGasPrice(price *hexutil.U256) Read { return read("eth_gasPrice", price) }
 
-// ReadEstimate reads how much gas a message needs. If the message reverts, so does the
-// read. Not every node can.
+// ReadEstimate reads how much gas a message needs. If the message reverts, so does the read.
+// Not every node supports it.
 func ReadEstimate(m Message, gas *hexutil.Uint64) Read { return track(estimate, gas, m) }
 
-// ReadReplay repeats a transaction on the state after a block. If it fails, the failure of
-// the read has what it reverts with, as far as the node tells.
+// ReadReplay repeats a transaction on the state after a block. If it reverts, the failure of
+// the read has the revert data, if the node returns it.
 func ReadReplay(t *Transaction, block uint64) Read {
 	message := Message{t.From, t.To, t.Gas, t.Value, t.Input}
 	return track("eth_call", new(hexutil.Bytes), message, hexutil.Uint64(block))
 }
 
-// outputOf is the output with which a call reverted, empty if the error has none.
+// outputOf is the revert data of a call, empty if the error has none.
 func outputOf(err error) []byte {
 	if failure, ok := errors.AsType[rpc.DataError](err); ok {
 		return revertOutput(failure.ErrorData())
@@ -375,7 +369,7 @@ func outputOf(err error) []byte {
 	return nil
 }
 
-// revertOutput reads the data of an error, in which some nodes put a word first.
+// revertOutput reads the data of an error. Some nodes put "Reverted" before it.
 func revertOutput(data any) []byte {
 	text, _ := data.(string)
 	output, err := hexutil.Decode(strings.TrimPrefix(text, "Reverted "))

@@ -87,8 +87,8 @@ func part(from, to int) http.HandlerFunc {
 	return answering(func(_, right []string) []string { return right[from:to] })
 }
 
-// TestBatch: three reads take one round trip. An endpoint that refuses batches gets plain
-// calls, and so does one that answers in part.
+// TestBatch: three reads take one round trip. An endpoint that refuses batches, or answers only
+// some reads, gets single calls.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	none := [3]Reason{}
@@ -145,7 +145,7 @@ func TestBatch(t *testing.T) {
 			g.wantHealth(Working, 0)
 		})
 	}
-	// What is missing a second time has failed.
+	// An answer that is missing a second time is a failure.
 	g := newRig(t, 1)
 	g.fronts[0].Instead(node.Batch, part(0, 1))
 	g.fronts[0].Instead("eth_call", node.RPCError(-32000))
@@ -167,7 +167,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// Plain calls tell the failure of a read from that of the endpoint as well.
+// Single calls also distinguish the failure of a read from that of the endpoint.
 func TestPlainCalls(t *testing.T) {
 	t.Parallel()
 	for name, m := range misbehaviours {
@@ -214,8 +214,8 @@ func TestBatchFails(t *testing.T) {
 	}
 }
 
-// An endpoint that does not answer one question of a status lookup is not skipped for it:
-// nobody can disable an endpoint with such a question. Only answers to these may be long.
+// An endpoint that refuses one read of a status lookup is not skipped for it, so that no one
+// can disable an endpoint with such a read. Only answers to these may be long.
 func TestDeclinedRestsNothing(t *testing.T) {
 	t.Parallel()
 	const getReceipt = "eth_getTransactionReceipt"
@@ -276,7 +276,7 @@ const nullAnswer = `{"jsonrpc":"2.0","id":1,"result":null}`
 // topic 7 if it was sent a value.
 var reverts = common.FromHex("3660006000373415" + "601257" + "6007366000a100" + "5b366000fd")
 
-// TestOnEVM: a real node understands the reads, and they understand it.
+// TestOnEVM runs the reads against a real node.
 func TestOnEVM(t *testing.T) {
 	t.Parallel()
 	chain := node.NewEVM(t, 369, func(common.Address) types.GenesisAlloc {

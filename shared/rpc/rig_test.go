@@ -26,8 +26,8 @@ var simple = node.Answers(func(c node.Call) any {
 	}[c.Method]
 })
 
-// rig is a Client with a clock that the test moves, and with everything it tells
-// the outside recorded. A secret in any of that fails the test.
+// rig is a Client with a clock that the test moves. It records all that the client logs and
+// returns; a secret in any of that fails the test.
 type rig struct {
 	*Client
 	*clock.Clock
@@ -36,10 +36,10 @@ type rig struct {
 	log    journal.Journal
 }
 
-// patient has no deadline that a slow machine could meet.
+// patient has deadlines that even a slow machine does not reach.
 var patient = Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 128}
 
-// newRig has so many endpoints of chain 369.
+// newRig has this many endpoints of chain 369.
 func newRig(t testing.TB, endpoints int) *rig { return newRigWith(t, endpoints, nil) }
 
 // newRigWith has limits of its own in some queues.
@@ -100,10 +100,10 @@ func (g *rig) wantLog(levels ...slog.Level) {
 	}
 }
 
-// calls is how often an endpoint was asked to call a contract.
+// calls is how many contract calls an endpoint has received.
 func (g *rig) calls(endpoint int) int { return g.fronts[endpoint].Count("eth_call") }
 
-// hush fails the test when text gives an endpoint away.
+// hush fails the test if text reveals an endpoint.
 func (g *rig) hush(where, text string) {
 	g.t.Helper()
 	for _, secret := range []string{node.Secret, "127.0.0.1"} {
@@ -115,7 +115,7 @@ func (g *rig) hush(where, text string) {
 
 var target = common.HexToAddress("0xC0ffee")
 
-// use asks chain 369.
+// use calls chain 369.
 func (g *rig) use(ctx context.Context, queue Queue, use func(context.Context, *Endpoint) error) error {
 	g.t.Helper()
 	err := g.Ask(ctx, Question{Network: 369, Queue: queue}, use)
@@ -151,7 +151,7 @@ func (g *rig) wantFailure(queue Queue, reason Reason) *Failure {
 	return g.wantReason(err, reason)
 }
 
-// wantRetry wants it to be worth a try after so long.
+// wantRetry wants a RetryAfter of this length.
 func (g *rig) wantRetry(queue Queue, reason Reason, after time.Duration) {
 	g.t.Helper()
 	if got := g.wantFailure(queue, reason).RetryAfter; got != after {

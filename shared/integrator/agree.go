@@ -17,12 +17,12 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// reading is what one endpoint says, or why it says nothing.
+// reading is the answer of one endpoint, or why there is none.
 type reading struct {
 	registration
 	endpoint int          // its place in the configuration
-	invalid  *rpc.Failure // the contract reverts, or returns no registration: what it says, too
-	failure  *rpc.Failure // the endpoint says nothing
+	invalid  *rpc.Failure // the contract reverts or returns no registration, which is an answer too
+	failure  *rpc.Failure // the endpoint did not answer
 }
 
 func (w reading) String() string {
@@ -35,7 +35,7 @@ func (w reading) String() string {
 	return fmt.Sprintf("endpoint %d: %d basis points, active %t", w.endpoint, w.FeeBPS, w.active)
 }
 
-// same tells whether two endpoints that answered say the same.
+// same reports whether two answers are equal.
 func (w reading) same(other reading) bool {
 	if w.invalid != nil || other.invalid != nil {
 		return w.invalid != nil && other.invalid != nil && w.invalid.Reason == other.invalid.Reason
@@ -43,20 +43,20 @@ func (w reading) same(other reading) bool {
 	return w.active == other.active && w.Wallet == other.Wallet && w.FeeBPS == other.FeeBPS
 }
 
-// isOurs tells whether a question failed through no fault of the endpoint.
+// isOurs reports whether a read failed through no fault of the endpoint.
 func isOurs(f *rpc.Failure) bool {
 	return f.Reason == rpc.Busy || f.Reason == rpc.Closed || f == errPanicked
 }
 
-// verdict is what several readings come to.
+// verdict is the result of several readings.
 type verdict struct {
 	registration
-	alone   bool         // one endpoint said so, and others should have confirmed it
-	failure *rpc.Failure // why no registration stands
+	unconfirmed bool         // the answer of one endpoint, which others should have confirmed
+	failure     *rpc.Failure // why there is no registration
 }
 
-// decide is the verdict on the readings so far; false if another one may change it. What
-// two endpoints say stands. What one says stands only if all others have failed.
+// decide is the verdict on the readings so far; false if another one may change it. An answer
+// that two endpoints give is final. That of one endpoint is used only if all others failed.
 func decide(readings []reading, endpoints int) (verdict, bool) {
 	var answers []reading
 	var ours, failure *rpc.Failure
@@ -79,18 +79,18 @@ func decide(readings []reading, endpoints int) (verdict, bool) {
 		return verdict{}, false
 	case ours != nil:
 		return verdict{failure: ours}, true
-	case len(answers) == 0: // it is worth asking again when the first of them may answer
+	case len(answers) == 0: // the caller may retry when the first of them may answer
 		return verdict{failure: failure}, true
 	case len(answers) > 1:
 		return verdict{failure: errDisagree}, true
 	}
 	one := answers[0]
-	return verdict{registration: one.registration, failure: one.invalid, alone: endpoints > 1}, true
+	return verdict{registration: one.registration, failure: one.invalid, unconfirmed: endpoints > 1}, true
 }
 
-// settle asks all endpoints at once, until the verdict is known. That two of them differ is
-// told when the last one has answered, which may be later.
-func (r *Registry) settle(q rpc.Question, id calldata.IntegratorID) verdict {
+// readAll reads from all endpoints at once, until the verdict is known. Differences are
+// reported when the last one has answered, which may be later.
+func (r *Registry) readAll(q rpc.Question, id calldata.IntegratorID) verdict {
 	all := r.chains.Endpoints(q.Network)
 	answers := make(chan reading, all)
 	for place := 1; place <= all; place++ {
@@ -100,15 +100,15 @@ func (r *Registry) settle(q rpc.Question, id calldata.IntegratorID) verdict {
 			answers <- w
 			continue
 		}
-		q := q
-		q.Endpoint = place
-		safego.Go(r.log, "asking a registry", func() {
+		one := q
+		one.Endpoint = place
+		safego.Go(r.log, "reading a registry", func() {
 			defer func() { answers <- w }()
-			w = r.read(q, id)
-			r.watch(q, w)
+			w = r.read(one, id)
+			r.watch(one, w)
 		})
 	}
-	settled := make(chan verdict, 1)
+	decided := make(chan verdict, 1)
 	safego.Go(r.log, "comparing registries", func() {
 		var readings []reading
 		known := false
@@ -116,19 +116,19 @@ func (r *Registry) settle(q rpc.Question, id calldata.IntegratorID) verdict {
 			readings = append(readings, <-answers)
 			if v, ok := decide(readings, all); ok && !known {
 				known = true
-				settled <- v
+				decided <- v
 			}
 		}
 		if differing(readings) {
 			r.differ(key{q.Network, id}, readings)
 		}
 	})
-	return <-settled
+	return <-decided
 }
 
 var errResting = &rpc.Failure{Reason: rpc.Resting, Text: "no probe has succeeded yet", RetryAfter: time.Second}
 
-// differing tells whether two endpoints say different things.
+// differing reports whether two endpoints give different answers.
 func differing(readings []reading) bool {
 	answers := slices.DeleteFunc(slices.Clone(readings), func(w reading) bool { return w.failure != nil })
 	return slices.ContainsFunc(answers, func(w reading) bool { return !w.same(answers[0]) })
@@ -154,7 +154,7 @@ func (r *Registry) read(q rpc.Question, id calldata.IntegratorID) reading {
 			if reads[1].Err != nil {
 				return reads[1].Err
 			}
-			if latest.TooOld(q.Network, askedAt) { // what it says may have changed since
+			if latest.TooOld(q.Network, askedAt) { // the registration may have changed since
 				return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is of %v", latest.At())}
 			}
 		}
@@ -173,8 +173,8 @@ func (r *Registry) read(q rpc.Question, id calldata.IntegratorID) reading {
 	return w
 }
 
-// probes are the endpoints that have failed, and that no lookup waits for until a probe
-// has succeeded.
+// probes are the endpoints that have failed. No lookup waits for them until a probe has
+// succeeded.
 type probes struct {
 	mu   sync.Mutex
 	down map[probed]bool
@@ -185,7 +185,7 @@ type probed struct {
 	endpoint int
 }
 
-// begin is false if the endpoint is probed already.
+// begin is false if the endpoint is being probed already.
 func (p *probes) begin(key probed) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -202,8 +202,7 @@ func (p *probes) end(key probed) {
 	delete(p.down, key)
 }
 
-// skip tells whether a lookup goes without that endpoint of so many. If all are down,
-// it asks them all the same.
+// skip reports whether a lookup skips an endpoint. If all are down, it skips none.
 func (p *probes) skip(network chain.ID, endpoint, all int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -216,8 +215,8 @@ func (p *probes) skip(network chain.ID, endpoint, all int) bool {
 	return down < all && p.down[probed{network, endpoint}]
 }
 
-// watch has an endpoint probed that failed, if there are others. One that is over its quota
-// says so at once, and answers again when its time is over.
+// watch starts to probe an endpoint that failed, if there are others. One that rate limits
+// fails fast and recovers by itself, so it needs no probe.
 func (r *Registry) watch(q rpc.Question, w reading) {
 	f := w.failure
 	if f == nil || isOurs(f) || f.Reason == rpc.Limited || f.Reason == rpc.Resting {
@@ -233,8 +232,8 @@ func (r *Registry) probeAfter(pause time.Duration, q rpc.Question) {
 	safego.After(pause, r.log, "probing a registry", func() { r.probe(q) })
 }
 
-// probe asks an endpoint that has failed, again and again until it answers. It ends when
-// the endpoints are closed.
+// probe calls an endpoint that has failed, repeatedly until it answers or the client is
+// closed.
 func (r *Registry) probe(q rpc.Question) {
 	f := errPanicked
 	defer func() {

@@ -23,8 +23,8 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// What two endpoints say stands. What one says stands if all others have failed, and only
-// then: neither while one of them may still answer, nor if it was not really asked.
+// An answer that two endpoints give is final. The answer of one is used only if all others have
+// failed: neither while one of them may still answer, nor if it was not really called.
 func TestDecide(t *testing.T) {
 	readings := map[string]reading{
 		"25":      {registration: registration{quote.Partner{FeeBPS: 25}, true}},
@@ -64,9 +64,9 @@ func TestDecide(t *testing.T) {
 		{2, "25 reverts", disagree},
 		{2, "garbage 25", disagree},
 		{2, "garbage reverts", disagree},
-		{2, "25 down", "25 alone"},
-		{2, "rests 25", "25 alone"},
-		{2, "late 25", "25 alone"},
+		{2, "25 down", "25 unconfirmed"},
+		{2, "rests 25", "25 unconfirmed"},
+		{2, "late 25", "25 unconfirmed"},
 		{2, "reverts down", "reverted"},
 		{2, "25 busy", "busy"},
 		{2, "busy 25", "busy"},
@@ -84,7 +84,7 @@ func TestDecide(t *testing.T) {
 		{3, "25 900 off", disagree},
 		{3, "25 900 down", disagree},
 		{3, "25 900 busy", "busy"},
-		{3, "25 down late", "25 alone"},
+		{3, "25 down late", "25 unconfirmed"},
 		{3, "25 down busy", "busy"},
 		{3, "rests down late", "timeout"},
 		{4, "25 900 25 900", "25"},
@@ -104,8 +104,8 @@ func TestDecide(t *testing.T) {
 		case !v.active:
 			got += " off"
 		}
-		if v.alone && v.failure == nil {
-			got += " alone"
+		if v.unconfirmed && v.failure == nil {
+			got += " unconfirmed"
 		}
 		if got != tt.want {
 			t.Errorf("%d endpoints that answered %q: got %s, want %s", tt.endpoints, tt.answers, got, tt.want)
@@ -144,7 +144,7 @@ func (v *voice) answer(c node.Call) any {
 	return v.registry.answer(c)
 }
 
-// times is how often it was asked for an integrator.
+// times is how many lookups it has received.
 func (v *voice) times() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -157,7 +157,7 @@ func (v *voice) change(f func(*voice)) {
 	f(v)
 }
 
-// choir are endpoints that a Registry asks in virtual time.
+// choir are endpoints that a Registry reads in virtual time.
 type choir struct {
 	rig
 	voices []*voice
@@ -207,7 +207,7 @@ func newChoir(t *testing.T, endpoints int, limits map[rpc.Queue]rpc.Limits) *cho
 	return c
 }
 
-// ask looks integrator 1 up, and returns its fee or why there is none, and how long it took.
+// ask looks up integrator 1, and returns its fee or why there is none, and how long it took.
 func (c *choir) ask() (string, time.Duration) {
 	c.t.Helper()
 	start := time.Now()
@@ -242,7 +242,7 @@ func (c *choir) state() rpc.State {
 	return ""
 }
 
-// A fee is what two endpoints say, however late the second one says it within its time.
+// A fee is what two endpoints return, however late the second one answers within its time.
 func TestTwoEndpointsAgree(t *testing.T) {
 	const slow = 600 * time.Millisecond
 	const ownTime = 2 * time.Second
@@ -263,7 +263,7 @@ func TestTwoEndpointsAgree(t *testing.T) {
 		lies(v)
 		v.age = 24 * time.Hour
 	}
-	// What the contract of another deployment says: nothing that can be decoded, or a revert.
+	// The contract of another deployment returns nothing that can be decoded, or reverts.
 	garbage := func(v *voice) { v.output = "0x" }
 	reverts := func(v *voice) { v.output = "reverts" }
 	otherChain := func(v *voice) { v.network = 1 }
@@ -342,9 +342,9 @@ func TestTwoEndpointsAgree(t *testing.T) {
 	}
 }
 
-// A hanging endpoint costs one quote two seconds. From then on, the other one's word stands,
-// for five seconds at a time, until a probe finds that the first is well again: what it then
-// says counts at once.
+// A hanging endpoint costs one quote two seconds. From then on, the answer of the other one is
+// used, for five seconds at a time, until a probe of the first succeeds: then its answers count
+// at once.
 func TestHangingEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChoir(t, 2, nil)
@@ -355,17 +355,17 @@ func TestHangingEndpoint(t *testing.T) {
 		for range 20 {
 			before := liar.times()
 			got, err := c.Lookup(t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(1)))
-			if left := time.Until(got.GoodUntil); err != nil || left < validity/2 || left > validity/2+useAlone {
+			if left := time.Until(got.GoodUntil); err != nil || left < validity/2 || left > validity/2+unconfirmedTTL {
 				t.Errorf("vouched for %v, %v; want half of the validity, and 5 seconds at most", left, err)
 			}
-			time.Sleep(useAlone)
+			time.Sleep(unconfirmedTTL)
 			c.want("900", 0)
 			if liar.times() == before {
 				t.Error("5 seconds later, it was not asked again")
 			}
 		}
 		honest.change(func(v *voice) { v.do = nil })
-		time.Sleep(30*time.Second + useAlone) // the longest rest; no quote is asked for meanwhile
+		time.Sleep(30*time.Second + unconfirmedTTL) // the longest rest; no quote is asked for meanwhile
 		before := honest.times()
 		c.want("disagree", 0)
 		if honest.times() != before+1 || c.state() != rpc.Disagrees {
@@ -386,8 +386,8 @@ func TestHangingEndpoint(t *testing.T) {
 	})
 }
 
-// Endpoints that are all down are asked by every quote when their rest is over: the first
-// that answers is the only one there is.
+// If all endpoints are down, every quote tries those that are no longer skipped: the first that
+// answers is used alone.
 func TestAllAreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChoir(t, 2, nil)
@@ -440,8 +440,8 @@ func TestHealthOfDisagreement(t *testing.T) {
 	})
 }
 
-// A queue that is full, or takes so long that an endpoint has not its own time, is not the
-// endpoint's fault: one word does not stand, and the endpoint does not rest.
+// A queue that is full, or so slow that an endpoint does not get its full time, is not the
+// endpoint's fault: a single answer is not used, and the endpoint is not skipped.
 func TestBusyQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		limits := rpc.Limits{Try: 2 * time.Second, Total: 3 * time.Second, Calls: 1, Waiting: 4}
@@ -466,7 +466,7 @@ func TestBusyQueue(t *testing.T) {
 	})
 }
 
-// Only partners are read again ahead of time: what somebody invented is not.
+// Only partners are refreshed ahead of time, not invented IDs.
 func TestOnlyPartnersAreRenewed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newChoir(t, 1, nil)

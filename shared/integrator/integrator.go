@@ -1,11 +1,11 @@
-// Package integrator reads from a chain's registry contract whether a partner is active
-// and which fee it takes.
+// Package integrator reads from a chain's registry contract whether a partner is active and
+// which fee it charges.
 //
-// A fee is what the registry of that chain returned within the configured time, or the
-// lookup fails: a fee is never guessed. With several endpoints, two must agree; see decide.
-// Results are cached, failures are not; concurrent lookups share one call, and partners in
-// use are refreshed in the background. Invented IDs have a cache and a queue of their own,
-// so they neither evict nor delay a partner.
+// A fee is what the registry returned within the configured time, or the lookup fails: a fee
+// is never guessed. With several endpoints, two must agree; see decide. Results are cached,
+// failures are not; concurrent lookups share one call, and partners in use are refreshed in
+// the background. Unverified IDs have a separate cache and queue, so that invented ones
+// neither evict nor delay a partner.
 package integrator
 
 import (
@@ -31,10 +31,10 @@ import (
 	"github.com/quotegate/quotegate/shared/setting"
 )
 
-// Config says how long registrations are cached.
+// Config sizes the cache of registrations.
 type Config struct {
-	// CacheSize is how many active integrators are cached, and four times how many
-	// others.
+	// CacheSize is the number of active integrators in the cache. It has room for a
+	// quarter as many others.
 	CacheSize int           `env:"INTEGRATOR_CACHE_SIZE, default=4096" min:"1" max:"1048576"`
 	CacheTTL  time.Duration `env:"INTEGRATOR_CACHE_TTL, default=30s" min:"1ms" max:"1h"`
 }
@@ -46,8 +46,8 @@ func (c Config) Validate() error { return setting.Check(c) }
 type Registry struct {
 	deployment *chain.Deployment
 	chains     *rpc.Client
-	ttl        time.Duration // how long an answer is used
-	timeout    time.Duration // how long a lookup waits for an answer
+	ttl        time.Duration // of a cached answer
+	timeout    time.Duration // of a lookup
 	validity   time.Duration
 	cache      *cache.Cache[key, registration]
 	probes     probes
@@ -57,7 +57,7 @@ type Registry struct {
 
 	differLog rate.Sometimes
 	mu        sync.Mutex
-	disputes  map[chain.ID]dispute // the last one of each chain, unless it was resolved
+	disputes  map[chain.ID]dispute // the last one of each chain, unless it is resolved
 }
 
 // key is an integrator in the registry of a network.
@@ -75,27 +75,27 @@ type dispute struct {
 // Options of a Registry.
 type Options struct {
 	Hooks    Hooks
-	Validity time.Duration // how long a quote counts; see quote.Partner
+	Validity time.Duration // of a quote; see quote.Partner
 	Log      *slog.Logger  // for bugs, and endpoints that differ
 	Now      func() time.Time
 }
 
-// Hooks are called during lookups, for metrics. Many goroutines call them, and
-// they must be quick. A Registry that looks anything up needs all of them.
+// Hooks are called during lookups, for metrics. All are required. They are called from many
+// goroutines and must be quick.
 type Hooks struct {
-	// A lookup was answered from the cache, or it was not.
+	// A lookup was answered from the cache, or was not.
 	Hit, Miss func(network chain.ID)
-	// Asking the chain failed. Once for all lookups that waited for it.
+	// Reading the registry failed. Called once for all lookups that waited for it.
 	Failure func(network chain.ID, reason rpc.Reason)
-	// How long the chain was asked, including the time in the queue, also if it failed.
+	// How long reading the registry took, including the time in the queue, even if it failed.
 	Latency func(network chain.ID, d time.Duration)
-	// Two endpoints gave different answers, whether a third decided or not. It may be
-	// called after the lookup, when the last endpoint has answered.
+	// Two endpoints gave different answers, whether or not a third decided. It may be called
+	// after the lookup, when the last endpoint has answered.
 	Differ func(network chain.ID)
 }
 
-// New prepares to read the registries of d through the endpoints of chains. Once
-// chains is closed, only lookups that are in the cache succeed.
+// New prepares to read the registries of d through the endpoints of chains. Once chains is
+// closed, only cached lookups succeed.
 func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Registry, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -105,7 +105,7 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 		chains:     chains,
 		ttl:        cfg.CacheTTL,
 		timeout:    lookupTimeout,
-		cache:      cache.New[key, registration](cfg.CacheSize, opts.Now, "looking an integrator up", opts.Log),
+		cache:      cache.New[key, registration](cfg.CacheSize, opts.Now, "looking up an integrator", opts.Log),
 		validity:   opts.Validity,
 		hooks:      opts.Hooks,
 		log:        opts.Log,
@@ -116,7 +116,7 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 	}, nil
 }
 
-// lookupTimeout is for all endpoints that are asked for an integrator, one after the other.
+// lookupTimeout bounds a lookup, including the time in the queue.
 const lookupTimeout = 10 * time.Second
 
 // Lookup returns the integrator with that ID from the registry on a network, for a caller.
@@ -153,9 +153,9 @@ func (r *Registry) Lookup(
 	return quote.Partner{}, faultOf(failure, network)
 }
 
-// fetch reads a registration from the chain. It runs once for all lookups of the
-// same key at the same time, and does not end with a caller. Known partners have a queue of
-// their own. The error is a *rpc.Failure, which is not cached.
+// fetch reads a registration from the chain. It runs once for all concurrent lookups of a key,
+// and does not end with a caller. Known partners have a separate queue. The error is a
+// *rpc.Failure, which is not cached.
 func (r *Registry) fetch(caller netip.Prefix, k key) (entry cache.Entry[registration], err error) {
 	if r.deployment.Registry(k.network) == (chain.Address{}) || r.chains.Endpoints(k.network) == 0 {
 		r.hooks.Failure(k.network, rpc.Unconfigured)
@@ -166,7 +166,7 @@ func (r *Registry) fetch(caller netip.Prefix, k key) (entry cache.Entry[registra
 		q.Queue = rpc.Partners
 	}
 	start := r.now()
-	v := r.settle(q, k.id)
+	v := r.readAll(q, k.id)
 	r.hooks.Latency(k.network, r.now().Sub(start))
 	r.note(k, v)
 	if v.failure != nil {
@@ -174,8 +174,8 @@ func (r *Registry) fetch(caller netip.Prefix, k key) (entry cache.Entry[registra
 		return entry, v.failure
 	}
 	use := r.ttl
-	if v.alone {
-		use = min(use, useAlone)
+	if v.unconfirmed {
+		use = min(use, unconfirmedTTL)
 	}
 	reg := v.registration
 	reg.GoodUntil = reg.CheckedAt.Add(use + r.validity/2)
@@ -183,12 +183,12 @@ func (r *Registry) fetch(caller netip.Prefix, k key) (entry cache.Entry[registra
 }
 
 const (
-	// useAlone is how long the answer of one endpoint is used if another should have
-	// confirmed it.
-	useAlone = 5 * time.Second
+	// unconfirmedTTL is how long an answer is used that another endpoint should have
+	// confirmed.
+	unconfirmedTTL = 5 * time.Second
 
-	// disputeFor is how long health tells of a disagreement about an integrator who is not
-	// asked for again.
+	// disputeFor is how long health reports a disagreement about an integrator that is not
+	// looked up again.
 	disputeFor = 5 * time.Minute
 )
 
@@ -203,7 +203,7 @@ var (
 	}
 )
 
-// note remembers whether the endpoints disagree, for health.
+// note records whether the endpoints disagree, for Health.
 func (r *Registry) note(k key, v verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -233,8 +233,8 @@ func (r *Registry) differ(k key, readings []reading) {
 	})
 }
 
-// Health reports on every chain with a registry, by ID, without calling it. What
-// other uses of its endpoints met with does not count.
+// Health reports on every chain with a registry, by ID, without calling it. Only lookups of
+// integrators count.
 func (r *Registry) Health() (report []rpc.Health) {
 	for _, id := range chain.PoolChains {
 		if r.deployment.Registry(id) == (chain.Address{}) {
@@ -249,8 +249,8 @@ func (r *Registry) Health() (report []rpc.Health) {
 	return report
 }
 
-// Registered reports whether any registry has an integrator, and it is active. It is an
-// error if none has, and one of them did not answer.
+// Registered reports whether an integrator is active in any registry. It is an error if it is
+// in none, and one of them did not answer.
 func (r *Registry) Registered(ctx context.Context, text string) (bool, error) {
 	id, err := calldata.ParseIntegratorID(text)
 	if err != nil {
@@ -269,18 +269,18 @@ func (r *Registry) Registered(ctx context.Context, text string) (bool, error) {
 	return false, unanswered
 }
 
-// MaxFeeBPS is the highest fee that is accepted from a registry, 10 %. Waiting does
-// not make a higher one better, so it is an answer and not a failure.
-const MaxFeeBPS = 1000
+// maxFeeBPS is the highest fee that is accepted from a registry, 10 %. A higher one is a valid
+// answer and no failure: retrying does not help.
+const maxFeeBPS = 1000
 
-// registration is what a registry says about an ID, and when it was asked.
+// registration is what a registry returned for an ID, and when.
 type registration struct {
 	quote.Partner // without a wallet if it is not registered
 	active        bool
 }
 
-// result is what a lookup returns for this registration. It makes a new fault
-// each time, because callers add to it.
+// result is what a lookup returns for this registration. Each call returns a new fault, because
+// callers add to it.
 func (reg registration) result(network chain.ID) (quote.Partner, error) {
 	switch {
 	case reg.accepted():
@@ -288,7 +288,7 @@ func (reg registration) result(network chain.ID) (quote.Partner, error) {
 	case reg.active:
 		return quote.Partner{}, fault.New(fault.IntegratorFeeTooHigh,
 			"The integrator is registered on chain %s with a fee of %d basis points, "+
-				"and this service accepts %d at most", network, reg.FeeBPS, MaxFeeBPS)
+				"and this service accepts %d at most", network, reg.FeeBPS, maxFeeBPS)
 	case reg.Wallet != chain.Address{}:
 		return quote.Partner{}, fault.New(fault.IntegratorInactive,
 			"The integrator is registered on chain %s, but is not active there", network)
@@ -298,11 +298,11 @@ func (reg registration) result(network chain.ID) (quote.Partner, error) {
 	}
 }
 
-// accepted tells whether quotes are made for the integrator.
-func (reg registration) accepted() bool { return reg.active && reg.FeeBPS <= MaxFeeBPS }
+// accepted reports whether the integrator gets quotes.
+func (reg registration) accepted() bool { return reg.active && reg.FeeBPS <= maxFeeBPS }
 
-// faultOf is the error that a lookup returns for a failure. It makes a new fault each
-// time, because callers add to it.
+// faultOf is the error that a lookup returns for a failure. Each call returns a new fault,
+// because callers add to it.
 func faultOf(f *rpc.Failure, network chain.ID) error {
 	text := "The integrator could not be verified on chain %s; try again shortly"
 	switch f.Reason {
@@ -322,11 +322,11 @@ func faultOf(f *rpc.Failure, network chain.ID) error {
 // selector of getIntegrator(bytes32).
 var selector = [4]byte{0xb6, 0x7e, 0xa7, 0x83}
 
-// getIntegrator is the calldata that asks a registry for an ID.
+// getIntegrator is the calldata of a lookup.
 func getIntegrator(id calldata.IntegratorID) []byte { return append(selector[:], id[:]...) }
 
-// decode reads the three words (address wallet, uint16 feeBps, bool active).
-// It accepts only bytes that such a contract can return.
+// decode decodes (address wallet, uint16 feeBps, bool active). It accepts only canonical
+// encoding.
 func decode(id calldata.IntegratorID, output []byte) (registration, *rpc.Failure) {
 	const (
 		word    = 32
@@ -360,10 +360,10 @@ func decode(id calldata.IntegratorID, output []byte) (registration, *rpc.Failure
 	return registration{partner, activeWord[word-1] == 1}, nil
 }
 
-// probeID is an ID that nobody has: its address is a contract of the EVM itself.
+// probeID is an ID that no integrator has: its address is a precompiled contract.
 var probeID = calldata.IntegratorIDOf(common.Address{common.AddressLength - 1: 1})
 
-// Probe is the calldata of a lookup that tells whether a contract is a registry.
+// Probe is the calldata of a lookup that reports whether a contract is a registry.
 func Probe() []byte { return getIntegrator(probeID) }
 
 // CheckProbe says why an answer to Probe is not that of a registry.

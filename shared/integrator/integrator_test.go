@@ -19,7 +19,7 @@ import (
 
 const checksummed = "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed" // from EIP-55
 
-// The questions are as the contract's own interface encodes them.
+// The calls are encoded as the contract's own interface encodes them.
 func TestQuestions(t *testing.T) {
 	for name, test := range map[string]struct {
 		got    []byte

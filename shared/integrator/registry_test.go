@@ -66,8 +66,8 @@ func TestLookupFollowsTheChain(t *testing.T) {
 	g.wantUnverified(3, rpc.Closed)
 }
 
-// An integrator in use is read again ahead of time, in the background: no quote waits
-// for it, and none is made with an answer about to end.
+// An integrator in use is refreshed ahead of time, in the background: no quote waits for it,
+// and none uses an answer that is about to expire.
 func TestRenewedAhead(t *testing.T) {
 	t.Parallel()
 	g := newRig(t, 1)
@@ -101,7 +101,7 @@ func TestRenewedAhead(t *testing.T) {
 	if err != nil || g.count("miss") != misses || got.GoodUntil.Sub(g.Now()) < validity/2 {
 		t.Errorf("got %+v, %v, want it vouched for half a minute more", got, err)
 	}
-	// While the registry cannot be read, the last answer counts for its time, and no longer.
+	// While the registry cannot be read, the last answer is used until it expires.
 	registry.Instead("eth_call", node.Status(500))
 	g.Advance(time.Second)
 	g.wantUnverified(1, rpc.Refused)
@@ -166,8 +166,8 @@ func TestFeesAreBounded(t *testing.T) {
 	}
 }
 
-// Whatever an endpoint does wrong, there is no fee, nothing is remembered, and all is
-// well as soon as it does it right. Package rpc tests more ways in which a call fails.
+// However an endpoint misbehaves, there is no fee and nothing is cached, until it answers
+// correctly. Package rpc tests more ways in which a call fails.
 func TestMisbehavingEndpoint(t *testing.T) {
 	t.Parallel()
 	words := func(wallet, fee, active string) http.HandlerFunc {
@@ -207,7 +207,7 @@ func TestMisbehavingEndpoint(t *testing.T) {
 	}
 }
 
-// If no endpoint answers, it is worth asking again when the first of them is tried again.
+// If no endpoint answers, RetryAfter is when the first of them is tried again.
 func TestFirstRetry(t *testing.T) {
 	t.Parallel()
 	for soon := range 2 {
@@ -220,7 +220,7 @@ func TestFirstRetry(t *testing.T) {
 	}
 }
 
-// What a lookup costs: first, once the chain is known, and from memory.
+// The cost of a lookup: the first, one with a known chain, and one from the cache.
 func TestCallsOfALookup(t *testing.T) {
 	t.Parallel()
 	type cost struct{ calls, requests int }
@@ -247,7 +247,7 @@ func TestCallsOfALookup(t *testing.T) {
 	}
 }
 
-// The log says every ten minutes at most that endpoints differ, and what each answered.
+// The log says at most every ten minutes that endpoints differ, and what each answered.
 func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -299,9 +299,8 @@ func TestCallersShareTheQueue(t *testing.T) {
 	<-asked
 }
 
-// Invented IDs evict no partner from the cache. With their queue full of calls that do not
-// end, one more is refused, and a partner whose registration has expired is asked for at
-// once.
+// Invented IDs evict no partner from the cache. With their queue full of hanging calls, one
+// more is refused, while a partner whose registration has expired is looked up at once.
 func TestInventedIDs(t *testing.T) {
 	t.Parallel()
 	limits := patient
@@ -372,8 +371,8 @@ func TestSharedFailure(t *testing.T) {
 	done.Wait()
 }
 
-// A lookup ends with its caller and in bounded time; the chain is not blamed. A panic is
-// a lookup that had no answer.
+// A lookup ends with its caller and in bounded time, which is no failure of the chain. A lookup
+// that panics has no answer.
 func TestLookupEnds(t *testing.T) {
 	t.Parallel()
 	gone, cancel := context.WithCancel(t.Context())
@@ -417,8 +416,7 @@ func TestLookupEnds(t *testing.T) {
 	}
 }
 
-// One registry that has an integrator is enough. That none has it is known only if all
-// of them answer.
+// One registry that has an integrator is enough. That none has it is certain only if all answer.
 func TestRegisteredOnAnyChain(t *testing.T) {
 	t.Parallel()
 	const active, dear, inactive, nobody = 1, 2, 3, 4

@@ -28,7 +28,7 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// hub is the chain of most tests. cmd/devnet looks integrators up on real chains.
+// hub is the chain of most tests. cmd/devnet looks up integrators on real chains.
 const hub chain.ID = 369
 
 var deployment = chain.Reference()
@@ -106,8 +106,8 @@ func (n *registry) answer(c node.Call) any {
 	return node.Error{Code: -32601, Message: "no such method"}
 }
 
-// rig is a Registry with a clock that the test moves, and with everything it tells
-// the outside recorded. A secret in any of that fails the test.
+// rig is a Registry with a clock that the test moves. It records all that the registry logs and
+// returns; a secret in any of that fails the test.
 type rig struct {
 	*Registry
 	*clock.Clock
@@ -119,14 +119,14 @@ type rig struct {
 	counts map[string]int // of hooks, and of failures by their reason
 }
 
-// patient has no deadline that a slow machine could meet.
+// patient has deadlines that even a slow machine does not reach.
 var patient = rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 16, Waiting: 128}
 
 const validity = time.Minute
 
 var config = Config{CacheSize: 64, CacheTTL: 30 * time.Second}
 
-// newRig reads the registry of the hub through so many endpoints.
+// newRig reads the registry of the hub through this many endpoints.
 func newRig(t testing.TB, endpoints int) *rig { return newRigWith(t, endpoints, config, patient, nil) }
 
 // newRigWith also reads the registries of other chains.
@@ -183,10 +183,10 @@ func (g *rig) count(what string) int {
 	return g.counts[what]
 }
 
-// calls is how often the first node was asked for an integrator.
+// calls is how many lookups the first node has received.
 func (g *rig) calls() int { return g.nodes[0].Count("eth_call") }
 
-// hush fails the test when text gives an endpoint away.
+// hush fails the test if text reveals an endpoint.
 func (g *rig) hush(where, text string) {
 	g.t.Helper()
 	for _, secret := range []string{node.Secret, "127.0.0.1"} {
@@ -196,7 +196,7 @@ func (g *rig) hush(where, text string) {
 	}
 }
 
-// lookup asks for a wallet on the hub.
+// lookup looks up a wallet on the hub.
 func (g *rig) lookup(n uint64) (quote.Partner, error) { return g.lookupIn(context.Background(), n) }
 
 func (g *rig) lookupIn(ctx context.Context, n uint64) (quote.Partner, error) {
@@ -212,7 +212,7 @@ func (g *rig) lookupIn(ctx context.Context, n uint64) (quote.Partner, error) {
 	return p, err
 }
 
-// wantFee looks a wallet up and wants it active with that fee.
+// wantFee looks up a wallet and wants it active with that fee.
 func (g *rig) wantFee(n uint64, fee uint16) {
 	g.t.Helper()
 	got, err := g.lookup(n)
@@ -229,7 +229,7 @@ func (g *rig) wantFee(n uint64, fee uint16) {
 	}
 }
 
-// wantFault looks a wallet up and wants it refused.
+// wantFault looks up a wallet and wants it refused.
 func (g *rig) wantFault(n uint64, code fault.Code) *fault.Error {
 	g.t.Helper()
 	got, err := g.lookup(n)

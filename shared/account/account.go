@@ -1,10 +1,10 @@
 // Package account reads an account on a chain: balances, allowance, whether it is a
 // contract, and a simulation of the transactions it would send.
 //
-// Nothing is cached: an approval that is omitted because of an old reading makes the
-// swap revert. A request takes one round trip for balances, one for the simulation and
-// one to verify the gas limit, in bounded time. What a node does not support is
-// remembered for a while. Errors are sentences for the client; the cause is in the log.
+// Nothing is cached: an approval that is omitted because of an old reading makes the swap
+// revert. A request takes one round trip for balances, one for the simulation and one to
+// verify the gas limits, in bounded time. Errors are sentences for the client and contain
+// nothing from a node.
 package account
 
 import (
@@ -31,7 +31,7 @@ type Reader struct {
 	now    func() time.Time
 }
 
-// New reads through a client.
+// New reads accounts through a client.
 func New(client *rpc.Client, now func() time.Time) *Reader { return &Reader{client, now} }
 
 // Read reads what owner has of a token, and how much of that spender may take.
@@ -77,8 +77,8 @@ func (r *Reader) Read(
 	return quote.Holding{}, fmt.Errorf(text, token.ChainID)
 }
 
-// HasCode tells whether an account is a contract. An account that borrows the code of one
-// (EIP-7702) is none.
+// HasCode reports whether an account is a contract. An account that delegates to one (EIP-7702)
+// is none.
 func (r *Reader) HasCode(
 	ctx context.Context, caller netip.Prefix, network chain.ID, account common.Address,
 ) (bool, error) {
@@ -93,7 +93,7 @@ func question(caller netip.Prefix, network chain.ID) rpc.Question {
 	return rpc.Question{Network: network, Queue: rpc.Wallets, Caller: caller}
 }
 
-// reasonOf is why rpc failed, empty if it did not.
+// reasonOf is the reason of an rpc.Failure, empty for other errors.
 func reasonOf(err error) rpc.Reason {
 	if f, ok := errors.AsType[*rpc.Failure](err); ok {
 		return f.Reason
@@ -101,9 +101,9 @@ func reasonOf(err error) rpc.Reason {
 	return ""
 }
 
-// Simulate tries calls that from would send. The text of an error is for the client
-// to read. A node that cannot simulate is asked to estimate, if there is one call.
-// holding is what the account has, nil if that is not known.
+// Simulate runs the calls that from would send. If there is one call, a node that does not
+// support simulation estimates it. The text of an error is for the client. holding is what
+// the account has, nil if unknown.
 func (r *Reader) Simulate(
 	ctx context.Context, caller netip.Prefix, network chain.ID, from common.Address,
 	holding *quote.Holding, calls []quote.Transaction,
@@ -118,7 +118,7 @@ func (r *Reader) Simulate(
 		s, err = simulate(ctx, e, holding, messages)
 		if reasonOf(err) == rpc.Timeout {
 			late = true
-			// The node may be quick enough for readings, so it must not rest.
+			// The node may be fast enough for reads, so it must not be skipped.
 			return &rpc.Failure{Reason: rpc.Declined, Text: "no simulation in time"}
 		}
 		return err
@@ -137,14 +137,14 @@ func (r *Reader) Simulate(
 }
 
 var (
-	errAbsurd  = &rpc.Failure{Reason: rpc.Undecodable, Text: "an implausible gas price"}
-	errNoLimit = &rpc.Failure{Reason: rpc.Declined, Text: "no gas limit makes the calls succeed"}
+	errImplausible = &rpc.Failure{Reason: rpc.Undecodable, Text: "an implausible gas price"}
+	errNoLimit     = &rpc.Failure{Reason: rpc.Declined, Text: "no gas limit makes the calls succeed"}
 )
 
-// simulation is one that is in progress on one node.
+// simulation is a simulation in progress on one node.
 type simulation struct{ quote.Simulation }
 
-// simulate tries the messages on one node.
+// simulate runs the messages on one node.
 func simulate(
 	ctx context.Context, e *rpc.Endpoint, holding *quote.Holding, messages []rpc.Message,
 ) (*quote.Simulation, error) {
@@ -152,7 +152,7 @@ func simulate(
 	last := messages[len(messages)-1]
 	var err error
 	if holding != nil && holding.Native.Lt((*uint256.Int)(last.Value)) {
-		// Nodes refuse to try a call that sends more than the account has.
+		// Nodes refuse to simulate a call that sends more than the account has.
 		s.Calls = []quote.CallResult{{Error: "The account's native balance is lower than the value of the call"}}
 	} else {
 		err = s.run(ctx, e, messages)
@@ -169,7 +169,7 @@ func simulate(
 	return &s.Simulation, nil
 }
 
-// run has the node simulate the messages. The error is Declined if it does not.
+// run has the node simulate the messages. The error is Declined if it does not support that.
 func (s *simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Message) error {
 	var blocks []rpc.Simulated
 	if err := e.ReadAll(ctx, rpc.ReadSimulation(messages, &blocks)); err != nil {
@@ -177,7 +177,7 @@ func (s *simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Me
 	}
 	results, ok := decode(blocks, len(messages))
 	if !ok {
-		return rpc.ErrNoMethod // it answers, and its answer is of no use
+		return rpc.ErrNoMethod // it answers, but not with a simulation
 	}
 	s.BlockNumber = uint64(blocks[0].Number) - 1
 	s.HasLogs = true
@@ -185,8 +185,8 @@ func (s *simulation) run(ctx context.Context, e *rpc.Endpoint, messages []rpc.Me
 	return nil
 }
 
-// estimate has the node estimate a message instead. The error is Declined if it does
-// not.
+// estimate has the node estimate a message instead. The error is Declined if it does not
+// support that.
 func (s *simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Message) error {
 	var gas hexutil.Uint64
 	err := e.ReadAll(ctx, rpc.ReadEstimate(m, &gas))
@@ -201,7 +201,7 @@ func (s *simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Messag
 		return rpc.ErrNoMethod
 	}
 	s.Calls = []quote.CallResult{{GasUsed: uint64(gas), GasLimit: withMargin(uint64(gas))}}
-	// A call of an address without a contract succeeds, and the money is lost.
+	// A call of an address without a contract succeeds, and the funds are lost.
 	var code hexutil.Bytes
 	if err := e.ReadAll(ctx, rpc.ReadCode(*m.To, &code)); err != nil {
 		return err
@@ -212,9 +212,9 @@ func (s *simulation) estimate(ctx context.Context, e *rpc.Endpoint, m rpc.Messag
 	return nil
 }
 
-// complete reads what the simulation does not tell. In the same round trip, it runs
-// the calls with no more gas than they are said to need: a contract may need more than
-// it has used in the end.
+// complete reads what the simulation does not return. In the same round trip, it runs the
+// calls with the gas limits derived from it: a contract may need more gas than it ends up
+// using.
 func (s *simulation) complete(
 	ctx context.Context, e *rpc.Endpoint, holding *quote.Holding, messages []rpc.Message,
 ) error {
@@ -242,16 +242,16 @@ func (s *simulation) complete(
 	s.GasPrice, plausible = priceOf((*uint256.Int)(&price), (*uint256.Int)(latest.BaseFee))
 	switch {
 	case !plausible:
-		return errAbsurd
+		return errImplausible
 	case hasLimits:
-		return s.proveLimits(ctx, e, messages, limited)
+		return s.verifyLimits(ctx, e, messages, limited)
 	}
 	return nil
 }
 
-// proveLimits adds a margin to limits that were enough. What was not is doubled and
-// tried again.
-func (s *simulation) proveLimits(
+// verifyLimits doubles the limits that were too low and tries again. It adds a margin to limits
+// that were enough.
+func (s *simulation) verifyLimits(
 	ctx context.Context, e *rpc.Endpoint, messages []rpc.Message, limited []rpc.Simulated,
 ) error {
 	const mostTries = 4
@@ -283,7 +283,7 @@ func succeed(calls []quote.CallResult) bool {
 	return !slices.ContainsFunc(calls, func(r quote.CallResult) bool { return r.Error != "" })
 }
 
-// limit gives messages as much gas as they are said to need.
+// limit gives messages their gas limits.
 func (s *simulation) limit(messages []rpc.Message) []rpc.Message {
 	limited := slices.Clone(messages)
 	for i := range limited {
@@ -292,11 +292,11 @@ func (s *simulation) limit(messages []rpc.Message) []rpc.Message {
 	return limited
 }
 
-// mostGas is far more than fits a block.
+// mostGas is far more than fits into a block.
 const mostGas = 1 << 40
 
-// decode reads what a node has simulated. It is false if that is of no use. A call
-// without a status has neither succeeded nor failed.
+// decode reads the result of a simulation. It is false if that is invalid: a call without a
+// status, for example, has neither succeeded nor failed.
 func decode(blocks []rpc.Simulated, calls int) ([]quote.CallResult, bool) {
 	if len(blocks) != 1 || len(blocks[0].Calls) != calls || blocks[0].Number == 0 {
 		return nil, false
@@ -320,13 +320,12 @@ func decode(blocks []rpc.Simulated, calls int) ([]quote.CallResult, bool) {
 	return results, true
 }
 
-// gasFor is the gas that a call probably needs, from what it used: after refunds, and
-// before them, 0 if the node does not say. Refunds are at most a fifth of what was
-// used before them (EIP-3529). A contract keeps a 64th of its gas back from each
-// contract that it calls (EIP-150), which an eighth covers for seven of them, one
-// within the other.
+// gasFor is the gas that a call probably needs, from what it used after and before refunds; the
+// latter is 0 if the node does not say. Refunds are at most a fifth of the gas used
+// (EIP-3529). A contract retains a 64th of its gas in each call (EIP-150), which an eighth
+// covers for seven nested calls.
 func gasFor(used, before uint64) uint64 {
-	const stipend = 2300 // that comes with a transfer of coins
+	const stipend = 2300 // of a call that transfers coins
 	if before == 0 {
 		before = used + (used+3)/4
 	}
@@ -337,14 +336,13 @@ func gasFor(used, before uint64) uint64 {
 	return gas + gas/8 + stipend
 }
 
-// withMargin adds a quarter, as wallets do, for a state that differs when the call is
-// sent.
+// withMargin adds a quarter, as wallets do, because the state may differ when the call is sent.
 func withMargin(gas uint64) uint64 { return gas + gas/4 }
 
-// priceOf is a price of gas that is enough in the next blocks, false if a node's
-// numbers are absurd. The base fee, nil if there is none, grows by an eighth in each
-// full block, so twice of it lasts for five of them, which is also what wallets offer.
-// Where it is next to nothing, the node's price moves by itself, and a quarter is added.
+// priceOf is a gas price that is enough in the next blocks, false if a node's numbers are
+// implausible. The base fee, nil if there is none, grows by an eighth with each full block, so
+// twice the base fee lasts for five of them, as wallets assume. Where the base fee is close to
+// zero, the node's price fluctuates, and a quarter is added.
 func priceOf(price, baseFee *uint256.Int) (enough uint256.Int, ok bool) {
 	more := new(uint256.Int).Rsh(price, 2)
 	if baseFee != nil && more.Lt(baseFee) {
@@ -358,7 +356,7 @@ func selector(signature string) [4]byte {
 	return [4]byte(calldata.Hash([]byte(signature)).Bytes())
 }
 
-// knownErrors are those of the libraries that tokens and pools are made of.
+// knownErrors are those of the libraries that tokens and pools use.
 var knownErrors = map[[4]byte]string{
 	selector("ERC20InsufficientBalance(address,uint256,uint256)"): "The account's token balance is lower " +
 		"than the transferred amount",
@@ -375,7 +373,7 @@ var knownErrors = map[[4]byte]string{
 	selector("FailedInnerCall()"):                 "A call made by the contract failed without a reason",
 }
 
-// explainRevert says in words why a call reverts.
+// explainRevert describes why a call reverted.
 func explainRevert(output []byte) string {
 	r, ok := calldata.ReadRevert(output)
 	if !ok {

@@ -48,8 +48,8 @@ func (s *swaps) holds(when string, balance, allowance uint64) {
 	}
 }
 
-// TestRead reads a real token: in one round trip, and again for every request. An
-// allowance that was spent a moment ago is seen to be gone.
+// TestRead reads a real token: in one round trip, and again for every request. An allowance
+// that was just spent is gone at once.
 func TestRead(t *testing.T) {
 	s := newSwaps(t)
 	s.holds("at first", 0, 0)
@@ -73,8 +73,8 @@ func TestRead(t *testing.T) {
 	s.holds("without batches, one by one", 123_456_789, 0)
 }
 
-// TestHasCode of a contract, and of accounts that are none: without code, and with that of
-// another address (EIP-7702). Code that is long, or cannot be read, makes no endpoint rest.
+// TestHasCode: for a contract, and for accounts that are none: without code, and with delegated
+// code (EIP-7702). If code is long, or cannot be read, the endpoint is not skipped.
 func TestHasCode(t *testing.T) {
 	s := newSwaps(t)
 	want := func(account common.Address, has, known bool) {
@@ -114,8 +114,8 @@ func TestReadNative(t *testing.T) {
 	}
 }
 
-// TestReasons: whatever goes wrong, the error is a sentence that tells nothing of
-// the endpoint, and the next question works again.
+// TestReasons: whatever goes wrong, the error is a sentence that reveals nothing of the endpoint,
+// and the next read works again.
 func TestReasons(t *testing.T) {
 	const later = "on chain 1 are temporarily unavailable"
 	s := newSwaps(t)
@@ -144,7 +144,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestSilence: a node that says nothing has a second, and is no endpoint to rest for its simulation.
+// TestSilence: a hanging node delays a request by a second, and is not skipped for a simulation.
 func TestSilence(t *testing.T) {
 	s := newSwaps(t)
 	client, err := rpc.New(rpc.Config{1: {rpc.SecretURL(s.front.SecretURL())}}, rpc.Options{
@@ -171,7 +171,7 @@ func TestSilence(t *testing.T) {
 }
 
 // TestCallersShareTheQueue: the caller's network has its share of the queue, and no more,
-// whatever it asks.
+// whatever it reads.
 func TestCallersShareTheQueue(t *testing.T) {
 	asked := make(chan struct{}, 9)
 	front := node.NewFront(t, node.Answers(func(node.Call) any { return "0x1" }))
@@ -206,8 +206,7 @@ func TestCallersShareTheQueue(t *testing.T) {
 	<-asked
 }
 
-// TestTokenThatReverts: that is no failure of the endpoint, and is told as what it
-// is.
+// TestTokenThatReverts: that is no failure of the endpoint, and the error says so.
 func TestTokenThatReverts(t *testing.T) {
 	s := newSwaps(t)
 	refuses := node.NewEVM(t, 1, func(operator common.Address) types.GenesisAlloc {

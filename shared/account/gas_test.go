@@ -29,11 +29,10 @@ func burn(token chain.Token, amount uint64) quote.Transaction {
 	return quote.Transaction{To: chain.NewAddress(messenger), Data: call.Encode(), Value: new(uint256.Int)}
 }
 
-// TestExactlyWhatIsNeeded: an account that holds just what the simulation says can
-// send every call, with the gas limits that it says, also after blocks that are full.
-// All of the tokens and of the allowance go, so refunds are as large as they get.
-// Nodes that tell no gas before refunds, and nodes that can only estimate, are no
-// exception.
+// TestExactlyWhatIsNeeded: an account that holds exactly what the simulation returns can send
+// every call with the returned gas limits, even after full blocks. All tokens and the whole
+// allowance are spent, so that refunds are as large as possible. It also holds for nodes that
+// do not return the gas before refunds, and for nodes that can only estimate.
 func TestExactlyWhatIsNeeded(t *testing.T) {
 	const amount = 1000
 	for name, node := range map[string]struct {
@@ -62,8 +61,8 @@ func TestExactlyWhatIsNeeded(t *testing.T) {
 	}
 }
 
-// sendExactly has an account with 1000 tokens and just the coins that it needs send
-// the calls, once so many blocks were full.
+// sendExactly sends the calls from an account with 1000 tokens and exactly the coins that it
+// needs, after this many full blocks.
 func (s *swaps) sendExactly(t *testing.T, calls []quote.Transaction, full int) {
 	s.t = t
 	key, err := crypto.GenerateKey()
@@ -123,7 +122,7 @@ func (s *swaps) fillBlock() {
 	s.evm.Commit()
 }
 
-// without answers as the node does, but for a field.
+// without responds as the node does, except for a field.
 func (s *swaps) without(field string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		record := httptest.NewRecorder()

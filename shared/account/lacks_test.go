@@ -64,7 +64,7 @@ func refusing(inner http.Handler, how refusal, methods ...string) http.Handler {
 	})
 }
 
-// two are two endpoints of one chain, and what is asked of them.
+// two are two endpoints of one chain, and the requests that they receive.
 type two struct {
 	*account.Reader
 	meters [2]*node.Meter
@@ -83,7 +83,7 @@ func (s *swaps) behind(t *testing.T, providers ...http.Handler) *two {
 	return w
 }
 
-// ask reads an account and tries its calls, as a quote does, and counts the calls and
+// ask reads an account and simulates its calls, as a quote does, and counts the calls and
 // requests that this takes.
 func (w *two) ask(t *testing.T, s *swaps, token *chain.Token, calls ...quote.Transaction) (got *quote.Simulation, asked, requests int) {
 	t.Helper()
@@ -101,8 +101,8 @@ func (w *two) ask(t *testing.T, s *swaps, token *chain.Token, calls ...quote.Tra
 	return got, asked, requests
 }
 
-// TestNodesThatCannotSimulate: what a provider refuses rests nothing for anybody, and
-// costs little.
+// TestNodesThatCannotSimulate: a provider that refuses a method is not skipped for it, and the
+// refusal costs little.
 func TestNodesThatCannotSimulate(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
@@ -139,7 +139,7 @@ func TestNodesThatCannotSimulate(t *testing.T) {
 	}
 }
 
-// TestCallsOfASimulation: what a dry run costs a node that can do everything.
+// TestCallsOfASimulation counts the calls of a simulation on a node that supports everything.
 func TestCallsOfASimulation(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))

@@ -61,7 +61,7 @@ func newSwaps(t *testing.T) *swaps {
 	return s
 }
 
-// newReader asks endpoints of chain 1, and is patient.
+// newReader reads through endpoints of chain 1, with long deadlines.
 func newReader(t *testing.T, now func() time.Time, urls ...rpc.SecretURL) *account.Reader {
 	t.Helper()
 	patient := rpc.Limits{Try: 20 * time.Second, Total: 30 * time.Second, Calls: 16, Waiting: 16}
@@ -124,7 +124,7 @@ func wants(t *testing.T, what string, got *quote.Simulation, errors ...string) {
 	}
 }
 
-// emitted tells whether the last call's logs have the event of a swap.
+// emitted reports whether the last call's logs have the event of a swap.
 func (s *swaps) emitted(got *quote.Simulation, pool common.Address, data []byte) bool {
 	s.t.Helper()
 	call, err := calldata.Decode(data)
@@ -211,16 +211,15 @@ func TestSimulateNative(t *testing.T) {
 	wants(t, "afterwards, since no endpoint rests", s.simulate(swap(etherPool, some, some)), "")
 }
 
-// lacks makes an endpoint refuse methods, as nodes do that do not know them.
+// lacks makes an endpoint refuse methods, as nodes do that do not support them.
 func (s *swaps) lacks(methods ...string) {
 	for _, method := range methods {
 		s.front.Instead(method, node.RPCError(-32601))
 	}
 }
 
-// TestSimulateWithoutSupport: a node that cannot simulate estimates one call, and
-// says nothing of several. One that can do neither says nothing. Its readings
-// still count.
+// TestSimulateWithoutSupport: a node without simulation estimates one call, and cannot answer
+// for several. One without both cannot answer at all. Its other reads still count.
 func TestSimulateWithoutSupport(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
@@ -234,7 +233,7 @@ func TestSimulateWithoutSupport(t *testing.T) {
 	if got.HasLogs || got.Calls[0].GasUsed < 21_000 || got.BlockNumber == 0 {
 		t.Errorf("got %+v, want an estimate without logs", got)
 	}
-	// A call of no contract succeeds on the chain, and the coins are gone.
+	// A call of an address without a contract succeeds on the chain, and the coins are lost.
 	for name, address := range map[string]common.Address{"an empty address": {1}, "an EIP-7702 account": delegated} {
 		got := s.simulate(swap(address, 5, 5))
 		wants(t, name, got, "No contract exists at the called address")
@@ -250,8 +249,8 @@ func TestSimulateWithoutSupport(t *testing.T) {
 	}
 }
 
-// TestSimulateNonsense: what a node answers is not believed. A call without a status
-// is unknown, and has not failed. Where the simulation is of no use, an estimate is.
+// TestSimulateNonsense: the answers of a node are not trusted. A call without a status is
+// unknown, and has not failed. If a simulation is invalid, an estimate is used.
 func TestSimulateNonsense(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))
@@ -288,7 +287,7 @@ func TestSimulateNonsense(t *testing.T) {
 	}
 }
 
-// TestPriceNonsense: a price that cannot be is none, and so is a chain without blocks.
+// TestPriceNonsense: an implausible price is refused, and so is a chain without blocks.
 func TestPriceNonsense(t *testing.T) {
 	s := newSwaps(t)
 	s.send(s.usdc, "mint", s.evm.Operator, big.NewInt(1000))

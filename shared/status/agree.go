@@ -14,44 +14,43 @@ import (
 // Where a chain has two endpoints, two must agree before anything is final. A single
 // endpoint is trusted.
 
-// statement is what one endpoint says of something that happened on its chain.
+// statement is what one endpoint reports about an event on its chain.
 type statement struct {
 	head   rpc.Block   // of the endpoint
-	digest common.Hash // of what it says; zero if it knows of nothing
+	digest common.Hash // of what it reports; zero for nothing
 	block  uint64      // in which it happened
-	swap   bool        // there is money to follow; what ends a swap needs all to agree
-	doubt  string      // why what it says does not fit together, so that others are asked; empty if it does
+	swap   bool        // there are funds to track; what ends a swap needs all to agree
+	doubt  string      // why its data is inconsistent, so that others are called; empty if it is consistent
 
-	// Of the transaction that is looked up.
+	// About the transaction that is looked up.
 	known  bool             // it has the transaction, or its receipt
-	tx     *rpc.Transaction // nil if it does not say
+	tx     *rpc.Transaction // nil if the endpoint does not return it
 	source *source          // nil while it is in no block
 
-	paid *payout // of a settlement: nil unless there is the event, and the money
+	paid *payout // of a settlement: nil unless both the event and the transfer exist
 }
 
-// verdict is what the statements come to.
+// verdict is the result of all statements.
 type verdict struct {
-	statement      // that counts; without a digest if no endpoint reports anything
-	agree     int  // endpoints that are up to date and say that
-	differ    int  // endpoints that are up to date, have the block and say something else
+	statement      // the one that counts; without a digest if no endpoint reports anything
+	agree     int  // endpoints that are up to date and report the same
+	differ    int  // endpoints that are up to date, have the block and report something else
 	lag       int  // endpoints that do not have the block yet
-	upToDate  int  // endpoints that are
+	upToDate  int  // endpoints that are up to date
 	unsure    bool // whether an endpoint has a doubt
 
-	confirmations uint64 // of the block, at the lowest head of those who agree
+	confirmations uint64 // of the block, at the lowest head of those that agree
 }
 
-// reportsNothing tells that no endpoint knows of what was asked for.
+// reportsNothing means that no endpoint reports the event.
 func (v *verdict) reportsNothing() bool { return v.digest == common.Hash{} }
 
-// headsApart is how many blocks the heads of two nodes may be apart, without one of them
-// standing still or telling of another chain.
+// headsApart is how many blocks apart the heads of two healthy nodes of a chain may be.
 const headsApart = 2
 
-// ask reads from the endpoints of a chain in turn until their answers suffice. The answer
-// that nothing happened must come from neededForNo of them. If too few have answered, the
-// error is a *rpc.Failure.
+// ask reads from the endpoints of a chain in turn until their answers suffice. The answer that
+// nothing happened needs neededForNo of them. If too few have answered, the error is a
+// *rpc.Failure.
 func (l *lookup) ask(
 	ctx context.Context, network chain.ID, queue rpc.Queue, neededForNo int,
 	read func(ctx context.Context, e *rpc.Endpoint, before []statement) (statement, error),
@@ -83,8 +82,7 @@ func (l *lookup) isEnough(network chain.ID, v verdict, neededForNo int) bool {
 	return v.agree >= l.needed(network)
 }
 
-// weigh finds what most endpoints say. Where as many say one thing as another, a swap is
-// believed before anything else.
+// weigh finds what most endpoints report. In a tie, a swap wins.
 func (l *lookup) weigh(network chain.ID, answers []statement) verdict {
 	best := l.count(network, answers, statement{})
 	for _, s := range answers {
@@ -97,14 +95,14 @@ func (l *lookup) weigh(network chain.ID, answers []statement) verdict {
 	return best
 }
 
-// count counts who agrees with a statement.
+// count counts the endpoints that agree with a statement.
 func (l *lookup) count(network chain.ID, answers []statement, chosen statement) verdict {
 	v := verdict{statement: chosen}
 	head := chosen.head.Number
 	for _, s := range answers {
 		v.unsure = v.unsure || s.doubt != ""
 		switch {
-		case l.standsStill(network, s):
+		case l.isStalled(network, s):
 			continue
 		case s.digest == v.digest:
 			v.agree++
@@ -121,18 +119,18 @@ func (l *lookup) count(network chain.ID, answers []statement, chosen statement) 
 	return v
 }
 
-// standsStill tells whether the head of an endpoint is too old. The only endpoint of a
-// chain is believed all the same about what it has.
-func (l *lookup) standsStill(network chain.ID, s statement) bool {
-	believed := l.chains.Endpoints(network) == 1 && s.digest != (common.Hash{})
-	return s.head.TooOld(network, l.now()) && !believed
+// isStalled reports whether the head of an endpoint is too old. The only endpoint of a chain is
+// still trusted about what it has.
+func (l *lookup) isStalled(network chain.ID, s statement) bool {
+	trusted := l.chains.Endpoints(network) == 1 && s.digest != (common.Hash{})
+	return s.head.TooOld(network, l.now()) && !trusted
 }
 
-// needed is how many endpoints make something final on a chain.
+// needed is how many endpoints must agree before something is final on a chain.
 func (l *lookup) needed(network chain.ID) int { return min(2, l.chains.Endpoints(network)) }
 
-// isFinal tells whether enough endpoints agree on what has its confirmations, and if they
-// do not, why.
+// isFinal reports whether an event has its confirmations and enough endpoints agree on it, and
+// if they do not, why.
 func (l *lookup) isFinal(network chain.ID, v verdict) (final bool, doubt string) {
 	need := l.deployment.Confirmations(network)
 	deep := v.confirmations >= need

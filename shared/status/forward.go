@@ -16,21 +16,22 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// A swap to a chain without a pool is settled once the issuer has minted there what the
-// pool of the settlement chain has burnt: its transmitter says that the nonce is used.
+// A swap to a chain without a pool ends with a forwarding burn: the pool of the settlement
+// chain burns USDC, and the issuer mints it at the destination. It is settled once the
+// transmitter there reports that the nonce is used.
 
 // mint is a delivery of the issuer.
 type mint struct {
 	*attested
 	transmitter common.Address
 	need        uint64   // confirmations
-	block       uint64   // that has them, by the first endpoint that knows the mint; 0 until then
+	block       uint64   // with that many confirmations, by the first endpoint that has the mint; 0 until then
 	log         *rpc.Log // of the delivery; nil if it is not among the newest blocks
 	fee         uint256.Int
 }
 
-// settleForwarded follows the money of a settled swap to a chain without a pool. final is
-// whether the settlement is.
+// settleForwarded tracks the forwarding burn of a settled swap. final is whether the settlement
+// is.
 func (l *lookup) settleForwarded(ctx context.Context, src *source, o *order, paid *payout, final bool) *fault.Error {
 	s := &o.swap
 	from, _ := chain.FindNetwork(o.payout.Network)
@@ -64,7 +65,7 @@ func (l *lookup) settleForwarded(ctx context.Context, src *source, o *order, pai
 	}
 	agreed, doubt := l.isFinal(to, v)
 	final = final && agreed
-	if !l.serves(message.Nonce, o, final) {
+	if !l.claim(message.Nonce, o, final) {
 		doubt = servedAnother
 	}
 	s.Reason = cmp.Or(s.Reason, doubt)
@@ -88,9 +89,10 @@ func (m *mint) correct(s *Settlement) {
 	}
 }
 
-// readMint asks one endpoint: in one request if another knew the mint before, in one more
-// if it is the first. A nonce is used at the block with the confirmations, or else has been
-// for as long at the newest one; until then, it counts as used in the newest block.
+// readMint reads from one endpoint: in one request if another had the mint before, in one more
+// if it is the first. The mint is deep enough if the nonce is used at the block with the
+// confirmations or, if the node lacks that state, has been used for as long. Until then, it
+// counts as part of the newest block.
 func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (s statement, err error) {
 	question := calldata.IsUsed(m.Nonce)
 	var newest, deep hexutil.Bytes
@@ -121,7 +123,7 @@ func (l *lookup) readMint(ctx context.Context, e *rpc.Endpoint, m *mint) (s stat
 		}
 	}
 	isDeep := isOne(deep)
-	if reads[len(reads)-1].Err != nil { // it does not have that state any more
+	if reads[len(reads)-1].Err != nil { // the node no longer has that state
 		depth := time.Duration(m.need) * e.Network.BlockTime()
 		isDeep = !m.usedSince.IsZero() && l.now().Sub(m.usedSince) >= depth
 	}
@@ -138,11 +140,11 @@ func isOne(output hexutil.Bytes) bool {
 	return len(output) == common.HashLength && common.BytesToHash(output) == common.Hash{common.HashLength - 1: 1}
 }
 
-// newestBlocks is how many blocks are looked at for the transaction of a mint.
+// newestBlocks is how many blocks are searched for the transaction of a mint.
 const newestBlocks = 500
 
-// findLog makes reads and, with them, looks for the event of the delivery. Providers may
-// refuse a range this wide: then the reads are made without it.
+// findLog makes reads and, in the same batch, looks for the event of the delivery. If the
+// provider refuses a range this wide, the reads are repeated without it.
 func (m *mint) findLog(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read, head uint64) error {
 	var logs []rpc.Log
 	topics := []*common.Hash{&calldata.ReceivedTopic, nil, &m.Nonce}
@@ -166,17 +168,17 @@ func (m *mint) findLog(ctx context.Context, e *rpc.Endpoint, reads []rpc.Read, h
 // attested is a message that the issuer has signed.
 type attested struct {
 	*calldata.Message
-	usedSince time.Time // when its nonce was first seen to be used; zero if it is not
+	usedSince time.Time // when its nonce was first seen as used; zero if it is not
 }
 
-// issued is what the issuer says of a transaction, or why it could not be asked.
+// issued is the issuer's answer about a transaction, or why there is none.
 type issued struct {
 	messages []cctp.Message
 	err      error
 }
 
-// attested finds the issuer's view of a burn, and the attested message if there is one. The
-// issuer is asked once for each transaction.
+// attested finds the issuer's view of a burn, and the attested message if there is one. It
+// makes one request for each transaction.
 func (l *lookup) attested(
 	ctx context.Context, tx common.Hash, src *source, o *order, want *calldata.Message,
 ) *attested {
@@ -224,7 +226,7 @@ func (l *lookup) match(answer issued, src *source, burn *Burn, want *calldata.Me
 	return nil
 }
 
-// hasNonce tells whether a burn was matched with the message of that nonce.
+// hasNonce reports whether a burn was matched with the message of that nonce.
 func (s *source) hasNonce(nonce common.Hash) bool {
 	for _, o := range s.orders {
 		for _, m := range o.messages {

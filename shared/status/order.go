@@ -10,24 +10,24 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// order is a swap of the transaction, with what its settlement is found by.
+// order is a swap of the transaction, with the data that identifies its settlement.
 type order struct {
 	swap  Swap
-	place int               // of its event in the receipt
-	pool  common.Address    // that took the money; zero for a burn
+	place int               // index of its event in the receipt
+	pool  common.Address    // that received the funds; zero for a burn
 	nonce common.Hash       // of the pool's swap, or of the attested message
-	burnt *calldata.Message // what the message of a burn must say
+	burnt *calldata.Message // what the message of a burn must contain
 
 	decimals uint8 // of the token that was paid
 
 	payout  chain.Payout
-	forward *chain.CCTP // the issuer's contracts where it carries the money on; nil where it does not
+	forward *chain.CCTP // of a forwarding burn: the issuer's contracts on the destination; or nil
 	id      common.Hash // of the settlement; zero until it is known
 
-	messages map[common.Hash]*attested // of its burns, by transaction; shared with later lookups
+	messages map[common.Hash]*attested // attested messages of its burns, by transaction; shared with later lookups
 }
 
-// Why a swap stays where it is.
+// Why a swap makes no progress.
 const (
 	tooManySwaps = "The transaction has more swaps than are tracked, " +
 		"so its overall status is unknown"
@@ -55,7 +55,7 @@ const (
 	servedAnother  = "This payout was already reported for another swap. Contact the operator"
 )
 
-// readOrders reads the swaps out of the events of the transaction. Only events of the
+// readOrders reads the swaps from the events of the transaction. Only events of the
 // deployment's routers count, whichever contract the transaction was sent to.
 func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 	for i := range logs {
@@ -66,7 +66,7 @@ func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 		o, ok := l.readOrder(&logs[i])
 		switch {
 		case !ok:
-		case len(src.orders) == MostSwaps:
+		case len(src.orders) == maxSwaps:
 			src.omitted++
 		default:
 			o.swap.Seconds = l.deployment.UsualSeconds(router, chain.ID(o.swap.DstChainID), o.swap.DstToken)
@@ -79,8 +79,8 @@ func (l *lookup) readOrders(src *source, logs []rpc.Log) {
 	}
 }
 
-// readOrder reads one event of a router. It is false if no money was taken for us.
-// A swap that cannot be settled has a reason.
+// readOrder reads one event of a router. It is false if the event is no swap of this
+// deployment. A swap that cannot be settled has a reason.
 func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	if log.Topics[0] == calldata.SwappedTopic {
 		swap, nonce, err := calldata.DecodeSwapped(log.Topics, log.Data)
@@ -111,8 +111,8 @@ func (l *lookup) readOrder(log *rpc.Log) (o order, ok bool) {
 	return o, true
 }
 
-// read takes a swap over from an event, unless that cannot be decoded. It is false if the
-// swap cannot be paid.
+// read adopts a swap from an event, unless that cannot be decoded. It is false if the swap
+// cannot be paid.
 func (o *order) read(swap *calldata.Swap, err error) bool {
 	o.swap.Unread = err != nil
 	if err != nil {
@@ -126,8 +126,8 @@ func (o *order) read(swap *calldata.Swap, err error) bool {
 // noteLength is that of a private recipient, the longest there is.
 const noteLength = 160
 
-// cutRecipient tells whether pools and receiver accept the recipient of a swap. It is cut to
-// the longest one, and copied, so that the response it was read from can be freed.
+// cutRecipient reports whether pools and receiver accept the recipient of a swap. It truncates
+// and copies the recipient, so that the response it was read from can be freed.
 func cutRecipient(s *calldata.Swap) bool {
 	length := len(s.Recipient)
 	s.Recipient = bytes.Clone(s.Recipient[:min(length, noteLength)])
@@ -140,8 +140,8 @@ func cutRecipient(s *calldata.Swap) bool {
 	return false
 }
 
-// requested is the swap that a transaction asks for, read from its input because it
-// has no events. There is none if it calls another contract.
+// requested is the swap that a transaction requests, decoded from its input because it has no
+// events. There is none if it calls another contract.
 func (l *lookup) requested(t *rpc.Transaction, state State) []Swap {
 	if t == nil || t.To == nil {
 		return nil

@@ -20,9 +20,9 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// settle finds out whether a confirmed swap was paid out.
+// settle looks up whether a confirmed swap was paid out.
 func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error {
-	if !l.name(ctx, src, o) {
+	if !l.identify(ctx, src, o) {
 		return nil
 	}
 	network := o.payout.Network
@@ -51,9 +51,9 @@ func (l *lookup) settle(ctx context.Context, src *source, o *order) *fault.Error
 	return nil
 }
 
-// name finds the id of an order's settlement, and the pools that pay it. It is false
-// if there is nothing to look up yet.
-func (l *lookup) name(ctx context.Context, src *source, o *order) (ok bool) {
+// identify finds the id of an order's settlement, and the pools that pay it. It is false if
+// there is nothing to look up yet.
+func (l *lookup) identify(ctx context.Context, src *source, o *order) (ok bool) {
 	s := &o.swap
 	if s.Reason != "" {
 		return false
@@ -81,8 +81,8 @@ func (l *lookup) name(ctx context.Context, src *source, o *order) (ok bool) {
 	return true
 }
 
-// neededForNo is how many endpoints must say that a swap is not paid out: one as long as
-// it is not late.
+// neededForNo is how many endpoints must report that a swap is not paid out: one as long as it
+// is not late.
 func (l *lookup) neededForNo(src *source, o *order, network chain.ID) int {
 	const usual = 5 * time.Minute // where the deployment does not say
 	seconds := cmp.Or(time.Duration(o.swap.Seconds)*time.Second, usual)
@@ -95,7 +95,7 @@ func (l *lookup) neededForNo(src *source, o *order, network chain.ID) int {
 // clockError is how far the clocks of two chains may be apart.
 const clockError = time.Minute
 
-// judgePayout tells whether a payout is final, or what is in the way.
+// judgePayout reports whether a payout is final, or why not.
 func (l *lookup) judgePayout(src *source, o *order, v verdict) (final bool, doubt string) {
 	final, doubt = l.isFinal(o.payout.Network, v)
 	switch {
@@ -103,15 +103,15 @@ func (l *lookup) judgePayout(src *source, o *order, v verdict) (final bool, doub
 		doubt = isShort
 	case v.paid.block.At().Before(src.Time.Add(-clockError)):
 		doubt = beforeSource
-	case !l.serves(o.id, o, final):
+	case !l.claim(o.id, o, final):
 		doubt = servedAnother
 	}
 	return final && doubt == "", doubt
 }
 
-// serves is false if a settlement or a mint was already reported for another swap, as far
-// as the cache remembers.
-func (l *lookup) serves(name common.Hash, o *order, final bool) bool {
+// claim is false if a settlement or a mint was already reported as final for another swap, as
+// far as the cache remembers.
+func (l *lookup) claim(name common.Hash, o *order, final bool) bool {
 	own := servedSwap{l.key, o.place}
 	by, known := l.served.Peek(name)
 	if !known && final {
@@ -120,7 +120,7 @@ func (l *lookup) serves(name common.Hash, o *order, final bool) bool {
 	return !known || by == own
 }
 
-// pay says that a swap is settled.
+// pay sets a swap to settled.
 func (l *lookup) pay(o *order, network chain.ID, paid *payout, final bool) {
 	s := &o.swap
 	s.State = Settled
@@ -134,7 +134,7 @@ func (l *lookup) pay(o *order, network chain.ID, paid *payout, final bool) {
 	}
 }
 
-// short is nil if amount and fees of a payout are what was swapped.
+// short is nil if a payout and its fees equal the swapped amount.
 func (l *lookup) short(o *order, settled *calldata.Settled) *Short {
 	dst := chain.ID(o.swap.DstChainID)
 	if o.payout.Onward {
@@ -152,7 +152,7 @@ func (l *lookup) short(o *order, settled *calldata.Settled) *Short {
 	return short
 }
 
-// payout is a settlement that was seen.
+// payout is a settlement that an endpoint has shown.
 type payout struct {
 	log     *rpc.Log
 	block   *rpc.Block
@@ -167,7 +167,7 @@ func (p *payout) digest() common.Hash {
 	return calldata.Hash(event[:], arrived[:])
 }
 
-// evidence is what an endpoint shows of the block in which a pool says it has settled.
+// evidence is an endpoint's data about the block in which a pool reports a settlement.
 type evidence struct {
 	logs    []rpc.Log
 	block   *rpc.Block
@@ -179,8 +179,8 @@ func (e *evidence) reads(o *order, block uint64) []rpc.Read {
 	return []rpc.Read{rpc.ReadLogs(o.payout.Pools(), topics, block, block, &e.logs), rpc.ReadBlock(block, &e.block)}
 }
 
-// readPayout asks one endpoint: in one request if it says what another has said, in three
-// if it is the first to tell of a payout.
+// readPayout reads from one endpoint: in one request if it agrees with an earlier endpoint, in
+// three if it is the first to report a payout.
 func (l *lookup) readPayout(
 	ctx context.Context, e *rpc.Endpoint, src *source, o *order, before []statement,
 ) (s statement, err error) {
@@ -238,8 +238,8 @@ func (l *lookup) readPayout(
 	return s, err
 }
 
-// readPools reads which pool says that it has settled, and in which block; 0 if none has.
-// The first pool must answer; the others may be gone.
+// readPools finds the pool that reports a settlement, and its block; 0 if none does. The first
+// pool must answer; the others may no longer exist.
 func readPools(pools []common.Address, reads []rpc.Read) (pool common.Address, block uint64, err error) {
 	for i, read := range reads {
 		output := *read.Result.(*hexutil.Bytes)
@@ -273,7 +273,7 @@ func findLog(o *order, block uint64, logs []rpc.Log) *rpc.Log {
 	return nil
 }
 
-// lacksEvent says why the block that a pool names does not have its event.
+// lacksEvent explains why the block that a pool names does not have its event.
 func (l *lookup) lacksEvent(
 	src *source, network chain.ID, pool common.Address, number, head uint64, block *rpc.Block,
 ) string {
@@ -287,8 +287,8 @@ func (l *lookup) lacksEvent(
 	return fmt.Sprintf(notThere, network, number)
 }
 
-// prove reads the event of a settlement, and the money that the receipt shows, or says what
-// is missing. It fails if the endpoint contradicts itself.
+// prove reads the event of a settlement and the transfer in the receipt, or says what is
+// missing. It fails if the endpoint contradicts itself.
 func (l *lookup) prove(o *order, log *rpc.Log, shown *evidence) (paid *payout, doubt string, err error) {
 	network := o.payout.Network
 	receipt := shown.receipt
@@ -321,18 +321,18 @@ func (l *lookup) fits(o *order, settled *calldata.Settled) bool {
 		settled.RecipientType == o.swap.RecipientType && bytes.Equal(settled.Recipient, o.swap.Recipient)
 }
 
-// money is what a log of a receipt shows.
+// money is a transfer, a note or a burn in the logs of a receipt.
 type money struct {
 	token   common.Address
 	to      common.Hash // an address, or the npk of a note
 	amount  uint256.Int
 	arrived uint256.Int
 	isNote  bool
-	burn    *calldata.Message // nil if the issuer does not carry it on
-	spent   bool              // it proves another settlement
+	burn    *calldata.Message // of a forwarding burn; or nil
+	spent   bool              // it already proves a settlement
 }
 
-// pays tells whether the money is that of a settlement of a pool.
+// pays reports whether the money is the payout of a settlement.
 func (m *money) pays(s *calldata.Settled, pool common.Address) bool {
 	to := common.BytesToHash(s.Recipient)
 	isNote := s.RecipientType == calldata.RecipientPrivate
@@ -345,8 +345,8 @@ func (m *money) pays(s *calldata.Settled, pool common.Address) bool {
 	return !m.spent && m.isNote == isNote && m.token == s.Token && m.to == to && m.amount == s.Amount
 }
 
-// goesTo tells whether the issuer carries the money to its contracts on another chain; nil
-// stands for none.
+// goesTo reports whether the money is a forwarding burn to the chain of these contracts; nil
+// means no forwarding burn.
 func (m *money) goesTo(forward *chain.CCTP) bool {
 	if m.burn == nil || forward == nil {
 		return m.burn == nil && forward == nil
@@ -354,9 +354,8 @@ func (m *money) goesTo(forward *chain.CCTP) bool {
 	return m.burn.DestinationDomain == forward.Domain
 }
 
-// findMoney finds what the settlement of an event was paid with; nil if that is not there.
-// Other settlements of the same transaction are paid first, in their order: each log
-// proves one settlement.
+// findMoney finds the payout of the settlement of an event; nil if there is none. Earlier
+// settlements of the same transaction are matched first: each log proves one settlement.
 func (l *lookup) findMoney(network chain.ID, logs []rpc.Log, event *rpc.Log) *money {
 	all := readMoney(network, logs)
 	want := digestLog(event)
@@ -382,7 +381,7 @@ func (l *lookup) findMoney(network chain.ID, logs []rpc.Log, event *rpc.Log) *mo
 	return nil
 }
 
-// readMoney reads what the logs of a receipt show: transfers, notes and burns.
+// readMoney reads the transfers, notes and burns in the logs of a receipt.
 func readMoney(network chain.ID, logs []rpc.Log) (all []money) {
 	n, _ := chain.FindNetwork(network)
 	for i := range logs {

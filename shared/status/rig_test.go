@@ -446,7 +446,7 @@ func (s *script) start(edit ...string) {
 		edit = append([]string{fmt.Sprintf(`"%s": 1`, id), fmt.Sprintf(`"%s": 12`, id)}, edit...)
 	}
 	s.Tracker = New(editReference(s.t, edit), client, s.issuer, Options{})
-	s.patience = time.Minute
+	s.timeout = time.Minute
 	s.cache = cache.New[key, entry](cacheSize, s.later, "looking a swap up", nil)
 }
 

@@ -19,12 +19,12 @@ type lookup struct {
 	entry
 	key    key
 	caller netip.Prefix
-	seen   bool                   // a node knows the transaction
+	seen   bool                   // a node has the transaction
 	issued map[common.Hash]issued // by transaction
 
-	pace    time.Duration // the longest block time of the chains that were asked
-	due     time.Duration // when what is in progress may be there; 0 if nothing is
-	blocked time.Duration // for how long the issuer cannot be asked
+	pace    time.Duration // the longest block time of the chains that were read
+	due     time.Duration // when the next change may come; 0 if unknown
+	blocked time.Duration // how much longer the issuer blocks us
 }
 
 // source is a transaction in a block.
@@ -32,15 +32,15 @@ type source struct {
 	Source
 	digest  common.Hash // of all of this
 	failed  bool
-	tx      *rpc.Transaction // nil if the node does not say
-	orders  []order          // the first MostSwaps; a final one is not looked up again
+	tx      *rpc.Transaction // nil if the node does not return it
+	orders  []order          // the first maxSwaps; a final one is not looked up again
 	omitted int              // how many more there are
 
-	final bool // it has its confirmations, and enough endpoints say so
+	final bool // it has its confirmations, and enough endpoints agree
 }
 
-// run looks the transaction up. Once its source is final, that is not read again until the
-// swaps are final as well: nothing final may rest on a block that is gone.
+// run looks up the transaction. Once its source is final, that is not read again until the
+// swaps are final as well: nothing final may depend on a reorganized block.
 func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	if l.source != nil && l.source.final {
 		s := new(Status)
@@ -52,7 +52,7 @@ func (l *lookup) run(ctx context.Context) (*Status, *fault.Error) {
 	return s, l.judgeSource(ctx, s)
 }
 
-// readSource asks the endpoints of the source chain. It fails if they cannot establish
+// readSource reads from the endpoints of the source chain. It fails if they cannot establish
 // whether the transaction exists.
 func (l *lookup) readSource(ctx context.Context) ([]statement, verdict, *fault.Error) {
 	network := l.key.network
@@ -75,9 +75,9 @@ func (l *lookup) readSource(ctx context.Context) ([]statement, verdict, *fault.E
 		return nil, v, fault.New(fault.StatusUnavailable, "The response about this transaction on chain %s "+
 			"exceeds the size limit; use a block explorer", network).Because(err)
 	case l.seen && v.upToDate > 0:
-		// It is on its way, or was replaced: a node that does not know it is no failure then.
+		// It is in flight, or was replaced: a node without it is no failure then.
 	case len(answers) > v.upToDate:
-		return nil, v, unavailable(network, network, &rpc.Failure{Reason: rpc.Behind, Text: "a node stands still"})
+		return nil, v, unavailable(network, network, &rpc.Failure{Reason: rpc.Behind, Text: "a node has stalled"})
 	case v.upToDate < max(all, 1):
 		return nil, v, unavailable(network, network, err)
 	}
@@ -86,7 +86,7 @@ func (l *lookup) readSource(ctx context.Context) ([]statement, verdict, *fault.E
 
 func (s statement) isKnown() bool { return s.known }
 
-// judgeSource sets the state of a transaction by what the nodes of its chain say.
+// judgeSource sets the state of a transaction from the answers of its chain.
 func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 	answers, v, trouble := l.readSource(ctx)
 	if trouble != nil {
@@ -108,7 +108,7 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 		return nil
 	}
 	if before != nil && before.digest == src.digest {
-		src = before // with its swaps that are final
+		src = before // with its final swaps
 	}
 	src.Confirmations = v.confirmations
 	src.final = final
@@ -130,7 +130,7 @@ func (l *lookup) judgeSource(ctx context.Context, s *Status) *fault.Error {
 	return nil
 }
 
-// judgeUnmined sets the state of a transaction that no node has in a block.
+// judgeUnmined sets the state of a transaction that is in no block.
 func (l *lookup) judgeUnmined(s *Status, answers []statement) {
 	if !l.seen {
 		return
@@ -147,7 +147,7 @@ func (l *lookup) judgeUnmined(s *Status, answers []statement) {
 	}
 }
 
-// judgeEnd sets the state of a transaction that failed, or has swapped nothing.
+// judgeEnd sets the state of a transaction that failed, or made no swap.
 func (l *lookup) judgeEnd(ctx context.Context, s *Status, src *source) {
 	s.Source = &src.Source
 	s.Final = src.final
@@ -163,15 +163,14 @@ func (l *lookup) judgeEnd(ctx context.Context, s *Status, src *source) {
 	}
 }
 
-// judgeSwaps sets the state of a transaction that has swapped something and has its
-// confirmations.
+// judgeSwaps sets the state of a transaction that made swaps and has its confirmations.
 func (l *lookup) judgeSwaps(ctx context.Context, s *Status, src *source) *fault.Error {
 	at := src.Source
 	s.Source = &at
 	s.State = Settled
 	s.Final = src.final && src.omitted == 0
 	s.Omitted = src.omitted
-	for i, o := range src.orders { // those of the source stay as they are until they are final
+	for i, o := range src.orders { // o is a copy: the order of the source changes only once it is final
 		if !o.swap.Final {
 			if trouble := l.settle(ctx, src, &o); trouble != nil {
 				return trouble
@@ -194,7 +193,7 @@ func (l *lookup) judgeSwaps(ctx context.Context, s *Status, src *source) *fault.
 	return nil
 }
 
-// explain adds why a transaction failed, by repeating it on the state before its block.
+// explain adds why a transaction failed, by replaying it on the state before its block.
 func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 	if src.tx == nil || src.Block == 0 {
 		return
@@ -222,9 +221,9 @@ func (l *lookup) explain(ctx context.Context, s *Status, src *source) {
 
 func garbled(text string) error { return &rpc.Failure{Reason: rpc.Undecodable, Text: text} }
 
-// readTransaction asks one endpoint: in two requests, or in one if it says what another has
-// said before. An endpoint whose nodes are at different heights may have the receipt without its
-// block.
+// readTransaction reads from one endpoint: in two requests, or in one if it agrees with an
+// earlier endpoint. An endpoint whose nodes are at different heights may have the receipt
+// without its block.
 func (l *lookup) readTransaction(
 	ctx context.Context, e *rpc.Endpoint, before []statement,
 ) (s statement, err error) {
@@ -260,7 +259,7 @@ func (l *lookup) readTransaction(
 			return s, nil
 		}
 		if block.At().Sub(l.now()) > time.Hour {
-			return s, garbled("the block is of the future")
+			return s, garbled("the block is from the future")
 		}
 		s.source = &source{
 			Source: Source{Block: uint64(receipt.BlockNumber), Time: block.At()},
@@ -274,7 +273,7 @@ func (l *lookup) readTransaction(
 	return s, nil
 }
 
-// digest is what a receipt says of swaps: its block, whether it failed, and the events
+// digest covers what a receipt says about swaps: its block, whether it failed, and the events
 // of the deployment's routers.
 func (l *lookup) digest(r *rpc.Receipt) common.Hash {
 	facts := append(r.BlockHash[:], byte(*r.Status))

@@ -215,7 +215,7 @@ func TestSourceEvents(t *testing.T) {
 func TestManySwaps(t *testing.T) {
 	s := newScript(t, toHub)
 	var events []object
-	for nonce := range byte(MostSwaps + 1) {
+	for nonce := range byte(maxSwaps + 1) {
 		events = append(events, s.swapped(nonce))
 	}
 	s.source().include(s.tx, s.source().block(10*time.Minute), events...)
@@ -229,16 +229,16 @@ func TestManySwaps(t *testing.T) {
 		d.words[hexutil.Encode(calldata.SettledIn(s.id(nonce)))] = block
 	}
 	s.start()
-	for paid := range byte(MostSwaps + 1) {
+	for paid := range byte(maxSwaps + 1) {
 		if paid > 0 {
-			pay(MostSwaps - paid)
+			pay(maxSwaps - paid)
 		}
 		got := s.wantReason(Settling, false, tooManySwaps)
-		if len(got.Swaps) != MostSwaps || got.Omitted != 1 {
+		if len(got.Swaps) != maxSwaps || got.Omitted != 1 {
 			t.Fatalf("got %d swaps and %d more, want 16 and 1", len(got.Swaps), got.Omitted)
 		}
 		for n, swap := range got.Swaps {
-			isPaid := n >= MostSwaps-int(paid)
+			isPaid := n >= maxSwaps-int(paid)
 			if isPaid != swap.Final || isPaid && swap.Settlement.Amount.Uint64() != uint64(99-n) {
 				t.Fatalf("swap %d is %s by %+v after %d settlements", n, swap.State, swap.Settlement, paid)
 			}

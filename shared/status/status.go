@@ -1,5 +1,5 @@
-// Package status reports what became of a swap, given its source transaction. All facts
-// come from the chains; the cache only saves calls.
+// Package status tracks a swap, given its source transaction. All facts come from the
+// chains; the cache only saves calls.
 //
 //   - A payout is the pool's event in the block that the pool names, with every field
 //     compared, and the matching transfer in the same receipt.
@@ -31,40 +31,41 @@ import (
 	"github.com/quotegate/quotegate/shared/rpc"
 )
 
-// State is how far a swap is.
+// State is the progress of a swap.
 type State string
 
 const (
 	NotFound State = "NOT_FOUND"  // no node knows the transaction
 	Pending  State = "PENDING"    // not in a block, or not deep enough yet
 	Failed   State = "FAILED"     // it reverted; nothing was swapped
-	NotASwap State = "NOT_A_SWAP" // it swapped nothing with this deployment
+	NotASwap State = "NOT_A_SWAP" // it made no swap with this deployment
 	Settling State = "SETTLING"   // paid, and not paid out yet
 	Settled  State = "SETTLED"    // paid out
 )
 
+// States are all states, the least advanced first.
 func States() []State { return []State{NotFound, Pending, Failed, NotASwap, Settling, Settled} }
 
-// MostSwaps is how many swaps of one transaction are looked up.
-const MostSwaps = 16
+// maxSwaps is how many swaps of one transaction are looked up.
+const maxSwaps = 16
 
-// Status is what became of a transaction. Callers share it and must not change it.
+// Status is the outcome of a transaction so far. Callers share it and must not change it.
 type Status struct {
 	State   State // the least advanced one of its swaps
 	Final   bool
-	Reason  string  // why it failed, if the node tells, or why more is not known; empty for none
+	Reason  string  // why it failed, if the node returns that, or why more is not known; empty for none
 	Source  *Source // nil while it is in no block
-	Swaps   []Swap  // in the order of the events, the first MostSwaps
+	Swaps   []Swap  // in the order of the events, the first maxSwaps
 	Omitted int     // how many more there are
 
-	Next time.Duration // when to ask again; 0 for never
+	Next time.Duration // when to check again; 0 for never
 
-	Repeated bool // the last answer once more, since the caller may not ask the nodes now
+	Repeated bool // the previous answer, because the caller is over its limit
 }
 
 type Source struct {
 	Block         uint64    `json:"blockNumber"`
-	Confirmations uint64    `json:"confirmations"` // with the block itself
+	Confirmations uint64    `json:"confirmations"` // including the block itself
 	Time          time.Time `json:"timestamp"`
 }
 
@@ -74,7 +75,7 @@ type Swap struct {
 	calldata.Swap
 	Reason     string      // why it is not settled, or not known to be; empty for none
 	Unread     bool        // its event cannot be read, so that nothing of calldata.Swap is known
-	Burn       *Burn       // where the issuer carries the money
+	Burn       *Burn       // of a swap that burns USDC
 	Settlement *Settlement // nil until it is settled
 	Seconds    uint32      // how long it usually takes; 0 if unknown
 }
@@ -92,14 +93,14 @@ type Settlement struct {
 	ChainID chain.ID    `json:"chainId"`            // a network
 	TxHash  common.Hash `json:"txHash,omitzero"`    // zero if it is not known, as of what the issuer minted
 	Amount  uint256.Int `json:"amount"`             // in the destination token's smallest unit
-	Arrived uint256.Int `json:"arrived"`            // what is left once RAILGUN has taken its part of what it shields
+	Arrived uint256.Int `json:"arrived"`            // the amount after RAILGUN's fee on shielding
 	Time    time.Time   `json:"timestamp,omitzero"` // zero if it is not known
 	Note    common.Hash `json:"note,omitzero"`      // the npk of a shield note; zero for an address
-	Short   *Short      `json:"short,omitempty"`    // nil if what was paid is what was swapped
+	Short   *Short      `json:"short,omitempty"`    // nil if payout and fees equal the swapped amount
 }
 
-// Short is a payout that, with its fees, is not what was swapped. Both figures are in the
-// smallest unit of the token that the pool pays with.
+// Short is a payout that, with its fees, differs from the swapped amount. Both figures are in
+// the smallest unit of the token that the pool pays.
 type Short struct {
 	Swapped uint256.Int `json:"swapped"`
 	Paid    uint256.Int `json:"paid"` // with the fees
@@ -107,11 +108,11 @@ type Short struct {
 
 const (
 	lookupTime = 9 * time.Second // less than a request may take
-	cacheSize  = 4096            // transactions that a node has seen, of a few kilobytes each; of others a quarter
+	cacheSize  = 4096            // transactions that a node has seen, a few kilobytes each; a quarter as many others
 	tooLongAge = time.Minute     // how long an oversized response is not requested again
 )
 
-// Issuer tells how far it is with the burns of a transaction.
+// Issuer reports its progress with the burns of a transaction.
 type Issuer interface {
 	Configured() bool
 	Messages(ctx context.Context, domain uint32, tx common.Hash) ([]cctp.Message, error)
@@ -130,12 +131,12 @@ type Tracker struct {
 	issuer     Issuer
 	now        func() time.Time
 	answered   func(State)
-	patience   time.Duration // for one lookup
+	timeout    time.Duration // of one lookup
 	cache      *cache.Cache[key, entry]
 	served     *lru.Cache[common.Hash, servedSwap] // settlements and mints that are final for a swap
 
 	mu        sync.Mutex
-	anomalies map[string]bool // problems of pools that have named a block in which they cannot have paid
+	anomalies map[string]bool // pools that named a block in which they cannot have paid
 }
 
 // key is a transaction on a network.
@@ -144,21 +145,21 @@ type key struct {
 	tx      common.Hash
 }
 
-// servedSwap is a swap of a transaction, by the place of its event.
+// servedSwap is a swap of a transaction, by the index of its event.
 type servedSwap struct {
 	tx    key
 	place int
 }
 
-// entry is what is remembered of a transaction. It belongs to one lookup at a time.
+// entry is what is cached of a transaction. It belongs to one lookup at a time.
 type entry struct {
 	status  *Status      // the last one; nil until there is one
-	trouble *fault.Error // why the last lookup came to none
-	since   time.Time    // when the status became what it is
+	trouble *fault.Error // why the last lookup failed
+	since   time.Time    // when the status last changed
 	source  *source      // nil until it has its confirmations
 }
 
-// New looks transactions of a deployment up.
+// New makes a Tracker for the swaps of a deployment.
 func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts Options) *Tracker {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -173,8 +174,8 @@ func New(deployment *chain.Deployment, chains *rpc.Client, issuer Issuer, opts O
 		issuer:     issuer,
 		now:        opts.Now,
 		answered:   opts.Answered,
-		patience:   lookupTime,
-		cache:      cache.New[key, entry](cacheSize, opts.Now, "looking a swap up", opts.Log),
+		timeout:    lookupTime,
+		cache:      cache.New[key, entry](cacheSize, opts.Now, "looking up a swap", opts.Log),
 		served:     served,
 		anomalies:  make(map[string]bool),
 	}
@@ -202,14 +203,14 @@ func (t *Tracker) trackedChains(endpoints int) (ids []chain.ID) {
 	return ids
 }
 
-// Problems lists pools that were seen not to settle as docs/contracts.md requires.
+// Problems lists pools that do not settle as docs/contracts.md requires.
 func (t *Tracker) Problems() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return slices.Sorted(maps.Keys(t.anomalies))
 }
 
-// noteAnomaly remembers whether a pool has named a block in which it cannot have paid.
+// noteAnomaly records whether a pool has named a block in which it cannot have paid.
 func (t *Tracker) noteAnomaly(network chain.ID, pool common.Address, found bool) {
 	problem := fmt.Sprintf("The pool %s on chain %s names a block in which it settled no swap: "+
 		"its settled(id) must return that block's number", pool, network)
@@ -222,16 +223,16 @@ func (t *Tracker) noteAnomaly(network chain.ID, pool common.Address, found bool)
 	}
 }
 
-// Request asks what became of a transaction.
+// Request identifies the transaction to look up.
 type Request struct {
 	Chain  chain.ID // that it was sent on
 	Tx     common.Hash
-	Caller netip.Prefix        // the network of the caller, which nodes are asked for; zero for unknown
-	Admit  func() *fault.Error // says why the nodes must not be asked now, before they are; nil for no limit
+	Caller netip.Prefix        // the caller's network, for fair use of the nodes; zero if unknown
+	Admit  func() *fault.Error // called before nodes are; why the caller may not use them now; nil for no limit
 }
 
-// Status reports what became of a transaction. Concurrent lookups of one transaction share
-// their calls. The error is a fault: StatusUnavailable, ChainUnavailable, or that of Admit.
+// Status looks up a transaction. Concurrent lookups of one transaction share their calls. The
+// error is a fault: StatusUnavailable, ChainUnavailable, or that of Admit.
 func (t *Tracker) Status(ctx context.Context, req Request) (*Status, error) {
 	k := key{req.Chain.Network(), req.Tx}
 	if !t.deployment.Tracked() {
@@ -266,8 +267,8 @@ func (t *Tracker) Status(ctx context.Context, req Request) (*Status, error) {
 	return &s, nil
 }
 
-// repeat returns the last answer to a caller that is over its limit, with the time to
-// retry. Without a last answer, the caller is refused.
+// repeat returns the previous answer to a caller that is over its limit, with the time to
+// retry. Without a previous answer, the caller is refused.
 func (t *Tracker) repeat(k key, refused *fault.Error) (*Status, error) {
 	last := t.cache.Last(k).Value.status
 	if last == nil {
@@ -280,10 +281,10 @@ func (t *Tracker) repeat(k key, refused *fault.Error) (*Status, error) {
 	return &s, nil
 }
 
-// fetch looks a transaction up. It runs once for all lookups of the same key at the
-// same time, and does not end with a caller.
+// fetch looks up a transaction. It runs once for all concurrent lookups of a key, and does not
+// end with a caller.
 func (t *Tracker) fetch(caller netip.Prefix, k key) cache.Entry[entry] {
-	ctx, cancel := context.WithTimeout(context.Background(), t.patience)
+	ctx, cancel := context.WithTimeout(context.Background(), t.timeout)
 	defer cancel()
 	now := t.now()
 	last := t.cache.Last(k)
@@ -294,7 +295,7 @@ func (t *Tracker) fetch(caller netip.Prefix, k key) cache.Entry[entry] {
 	l.trouble = trouble
 	until := now
 	switch {
-	case trouble != nil && trouble.Code == fault.StatusUnavailable: // it was too long
+	case trouble != nil && trouble.Code == fault.StatusUnavailable: // the response was too long
 		until = now.Add(tooLongAge)
 	case trouble != nil:
 	case s.Final:
@@ -302,7 +303,7 @@ func (t *Tracker) fetch(caller netip.Prefix, k key) cache.Entry[entry] {
 		l.source = nil
 		until = now.AddDate(100, 0, 0)
 	default:
-		if !s.repeats(l.status) {
+		if !s.equals(l.status) {
 			l.since = now
 		}
 		s.Next = l.next(s.State)
@@ -312,8 +313,7 @@ func (t *Tracker) fetch(caller netip.Prefix, k key) cache.Entry[entry] {
 	return cache.Entry[entry]{Value: l.entry, Until: until, Known: l.seen}
 }
 
-// unavailable is the error for a client if a chain could not be asked. err is of
-// rpc.Client.Ask.
+// unavailable is the error for a client if a chain could not be read. err is of rpc.Client.Ask.
 func unavailable(source, network chain.ID, err error) *fault.Error {
 	failure, _ := errors.AsType[*rpc.Failure](err)
 	part, role := "on which the swap is paid out", fault.Role(0)
@@ -330,7 +330,7 @@ func unavailable(source, network chain.ID, err error) *fault.Error {
 		why = "has a contract that does not match the deployment"
 	}
 	e := fault.New(fault.ChainUnavailable, "The status is unknown: chain %s, %s, %s", network, part, why)
-	if failure.Reason != rpc.Unconfigured { // which is no news to the operator
+	if failure.Reason != rpc.Unconfigured { // which the operator knows
 		e = e.Because(failure)
 	}
 	e.Role = role
@@ -338,14 +338,14 @@ func unavailable(source, network chain.ID, err error) *fault.Error {
 	return e
 }
 
-// When to ask again.
+// Bounds on when to check again.
 const (
 	shortestNext = 5 * time.Second
 	longestDue   = time.Minute
 	longestNext  = 5 * time.Minute
 )
 
-// expect notes that news may arrive after d.
+// expect records that the status may change after d.
 func (l *lookup) expect(d time.Duration) {
 	d = min(max(d, shortestNext), longestDue)
 	if l.due == 0 || d < l.due {
@@ -353,7 +353,7 @@ func (l *lookup) expect(d time.Duration) {
 	}
 }
 
-// next is when to ask again: when news is due, and otherwise less often the longer the
+// next is when to check again: when a change is due, and otherwise less often the longer the
 // status stays the same.
 func (l *lookup) next(state State) time.Duration {
 	unchanged := l.now().Sub(l.since)
@@ -362,14 +362,14 @@ func (l *lookup) next(state State) time.Duration {
 		return max(l.blocked, shortestNext)
 	case l.due > 0:
 		return l.due
-	case state == NotFound: // it may be on its way to our nodes
+	case state == NotFound: // it may still reach our nodes
 		return min(max(unchanged/10, shortestNext), longestNext)
 	}
 	return min(max(unchanged/10, l.pace, shortestNext), longestNext)
 }
 
-// repeats tells whether the status is what it was.
-func (s *Status) repeats(last *Status) bool {
+// equals reports whether the status has not changed.
+func (s *Status) equals(last *Status) bool {
 	same := func(a, b Swap) bool { return a.State == b.State && a.Reason == b.Reason }
 	return last != nil && s.State == last.State && s.Reason == last.Reason &&
 		slices.EqualFunc(s.Swaps, last.Swaps, same)

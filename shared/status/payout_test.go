@@ -20,11 +20,11 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// TestEvidence wants money to be seen before a swap is settled, and each log to prove one
+// TestEvidence: a swap is settled only if its transfer is found, and each log proves one
 // settlement.
 func TestEvidence(t *testing.T) {
 	weth := token(hub, chain.WETH)
-	// paid is a settlement that says one amount, with a log that shows the money.
+	// paid is a settlement of one amount, with a log of the transfer.
 	paid := func(amount int64, money ...object) func(*script) []object {
 		return func(s *script) []object {
 			p := s.settlement(0)
@@ -110,7 +110,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-// TestNoSuchBlock wants a pool that does not say in which block it paid to be told of.
+// TestNoSuchBlock: a pool that names the wrong block is reported.
 func TestNoSuchBlock(t *testing.T) {
 	for name, block := range map[string]uint64{
 		"the old mapping": 1, "beyond the head": 600_000_000, "beyond everything": 1<<64 - 1,
@@ -136,7 +136,7 @@ func TestNoSuchBlock(t *testing.T) {
 	}
 }
 
-// TestNotFinal wants a payout that may be another swap's not to be final.
+// TestNotFinal: a payout that may belong to another swap is not final.
 func TestNotFinal(t *testing.T) {
 	t.Run("older than its source", func(t *testing.T) {
 		for ago, says := range map[time.Duration]string{70 * time.Second: beforeSource, 50 * time.Second: ""} {
@@ -178,7 +178,7 @@ func TestNotFinal(t *testing.T) {
 	})
 }
 
-// TestIssuer: whatever the issuer says, a burn is settled only once the pool says so.
+// TestIssuer: whatever the issuer answers, a burn is settled only once the pool reports it.
 func TestIssuer(t *testing.T) {
 	right := newScript(t, fromBurn).burn().attested(issuerNonce).Message
 	for name, test := range map[string]struct {
@@ -217,8 +217,8 @@ func TestIssuer(t *testing.T) {
 	}
 }
 
-// TestEqualBurns wants each burn of a transaction to have a message of its own, however
-// often the issuer lists one, and never that of another burn.
+// TestEqualBurns: each burn of a transaction has its own message, however often the issuer
+// lists one.
 func TestEqualBurns(t *testing.T) {
 	s := newScript(t, fromBurn)
 	s.source().include(s.tx, s.source().block(10*time.Minute), s.swapped(0), s.swapped(0), s.swapped(0), s.swapped(0))
@@ -318,8 +318,8 @@ func TestForwardedFee(t *testing.T) {
 	}
 }
 
-// TestMintWithoutOldState wants a nonce to be seen twice, long enough apart, where nodes
-// do not have the state of the block with the confirmations, both or the second one.
+// TestMintWithoutOldState: if nodes lack the state of the block with the confirmations, a nonce
+// must be seen as used twice, long enough apart.
 func TestMintWithoutOldState(t *testing.T) {
 	for oldStates := range 2 {
 		s := paidSwap(t, forwarded, 2)
@@ -345,8 +345,8 @@ func TestMintWithoutOldState(t *testing.T) {
 	}
 }
 
-// TestProviders wants a payout to be found at providers that give the logs of few blocks,
-// however they refuse more. The transaction of a mint is found if the provider lets us look.
+// TestProviders: a payout is found at providers that return the logs of few blocks, however they
+// refuse more. The transaction of a mint is found if the provider allows the search.
 func TestProviders(t *testing.T) {
 	limits := []uint64{1, 10, 500}
 	for i, refusal := range []any{
@@ -390,8 +390,8 @@ func TestProviders(t *testing.T) {
 	}
 }
 
-// TestYearAgo wants an old payout to be found as a new one is. A mint is among the newest
-// blocks no more.
+// TestYearAgo: an old payout is found like a new one. An old mint is no longer among the newest
+// blocks.
 func TestYearAgo(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	for name, r := range routes {

@@ -35,7 +35,7 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// The nodes of these tests are scripted. cmd/devnet follows swaps on real chains.
+// The nodes of these tests are scripted. cmd/devnet tracks swaps on real chains.
 
 const (
 	mainnet   chain.ID = 1
@@ -53,7 +53,7 @@ var (
 // object is a JSON object as a node sends it.
 type object = map[string]any
 
-// scripted is a node that says what the test has it say.
+// scripted is a node that returns what the test defines.
 type scripted struct {
 	*httptest.Server
 	id   chain.ID
@@ -109,7 +109,7 @@ func newScripted(t testing.TB, id chain.ID) *scripted {
 	return n
 }
 
-// another is a node that says the same, until it is changed.
+// another is a node with the same answers, until it is changed.
 func (n *scripted) another(t testing.TB) *scripted {
 	o := newScripted(t, n.id)
 	o.head = n.head
@@ -121,7 +121,7 @@ func (n *scripted) another(t testing.TB) *scripted {
 	return o
 }
 
-// block is the number of the block of that long ago.
+// block is the number of the block this long ago.
 func (n *scripted) block(ago time.Duration) uint64 { return topBlock - uint64(ago/n.pace) }
 
 func (n *scripted) hash(number uint64) common.Hash {
@@ -286,7 +286,7 @@ func poolOf(id chain.ID, symbol string) common.Address {
 	panic(fmt.Sprintf("no pool of %s on %s", symbol, id))
 }
 
-// burn is a burn of USDC that the issuer carries from one chain to another.
+// burn is a burn of USDC on one chain that the issuer mints on another.
 type burn struct {
 	from, to  chain.ID
 	depositor common.Address
@@ -367,8 +367,8 @@ var (
 // issuerNonce is that of the message of the swap.
 var issuerNonce = common.Hash{0xaa, 31: 1}
 
-// script is a swap of 100, of which 99 are paid out, on nodes that are scripted, and a
-// tracker that asks them. The test moves the clock of what the tracker remembers.
+// script is a swap of 100, of which 99 are paid out, on scripted nodes, and a tracker that reads
+// them. The test moves the clock of the tracker's cache.
 type script struct {
 	route
 	*Tracker
@@ -410,7 +410,7 @@ func (s *script) destination() *scripted { return s.nodes[s.payer][0] }
 func (s *script) isBurn() bool           { return s.src == optimism }
 func (s *script) isForwarded() bool      { return s.dst == optimism }
 
-// multiply has each chain have so many endpoints that say the same.
+// multiply gives each chain this many endpoints with the same answers.
 func (s *script) multiply(endpoints int) {
 	for id, nodes := range s.nodes {
 		for range endpoints - 1 {
@@ -419,11 +419,11 @@ func (s *script) multiply(endpoints int) {
 	}
 }
 
-// patient has no deadline that a slow machine could meet.
+// patient has deadlines that even a slow machine does not reach.
 var patient = rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 8, Waiting: 64}
 
-// start has a tracker that remembers nothing ask the nodes. Twelve confirmations are final
-// on every chain. edit changes more of the reference deployment: old, new, old, new.
+// start makes a tracker with an empty cache. Twelve confirmations are final on every chain. edit
+// changes more of the reference deployment: old, new, old, new.
 func (s *script) start(edit ...string) {
 	s.t.Helper()
 	cfg := rpc.Config{}
@@ -447,7 +447,7 @@ func (s *script) start(edit ...string) {
 	}
 	s.Tracker = New(editReference(s.t, edit), client, s.issuer, Options{})
 	s.timeout = time.Minute
-	s.cache = cache.New[key, entry](cacheSize, s.later, "looking a swap up", nil)
+	s.cache = cache.New[key, entry](cacheSize, s.later, "looking up a swap", nil)
 }
 
 func editReference(t testing.TB, edit []string) *chain.Deployment {
@@ -524,12 +524,12 @@ func (s *script) swappedTo(dst *big.Int, to []byte, kind, nonce byte) object {
 		dst, big.NewInt(100), to, kind, token(s.dst, s.out), [32]byte{31: 7})
 }
 
-// swap makes the swap that long ago.
+// swap makes the swap this long ago.
 func (s *script) swap(ago time.Duration) {
 	s.source().include(s.tx, s.source().block(ago), s.swapped(0))
 }
 
-// settlement is what the pool that pays should say of the swap with a nonce.
+// settlement is the correct event of the paying pool for the swap with a nonce.
 func (s *script) settlement(nonce byte) contracts.Settlement {
 	p := contracts.Settlement{
 		Source: big.NewInt(int64(s.src)), Nonce: big.NewInt(int64(nonce)),
@@ -559,7 +559,7 @@ func (s *script) settled(nonce byte, p contracts.Settlement) object {
 	return event(contracts.PoolABI, "Settled", s.payPool(), []common.Hash{s.id(nonce)}, p)
 }
 
-// money is the event that shows the money of a settlement.
+// money is the event of the transfer of a settlement.
 func (s *script) money(p contracts.Settlement) object {
 	switch {
 	case s.kind == calldata.RecipientPrivate:
@@ -582,8 +582,8 @@ func (s *script) shield(value, fee int64) object {
 		new(big.Int), new(big.Int), notes, make([]contracts.ShieldCiphertext, 2), []*big.Int{new(big.Int), big.NewInt(fee)})
 }
 
-// pay settles the swap that long ago, in a transaction with these logs; without any, with
-// those that belong there.
+// pay settles the swap this long ago, in a transaction with these logs; without any, with the
+// correct ones.
 func (s *script) pay(ago time.Duration, logs ...object) {
 	if logs == nil {
 		p := s.settlement(0)
@@ -594,7 +594,7 @@ func (s *script) pay(ago time.Duration, logs ...object) {
 	d.words[hexutil.Encode(calldata.SettledIn(s.id(0)))] = d.block(ago)
 }
 
-// mint delivers an forwarded burn that long ago.
+// mint delivers a forwarding burn this long ago.
 func (s *script) mint(ago time.Duration) {
 	if !s.isForwarded() {
 		return
@@ -606,7 +606,7 @@ func (s *script) mint(ago time.Duration) {
 		cctpOf(s.dst).Transmitter.Address, []common.Hash{{}, issuerNonce, {}}, cctpOf(s.payer).Domain, [32]byte{}, body))
 }
 
-// words has all nodes of the payer say the same of what is settled.
+// words gives all nodes of the payer the same answer about what is settled.
 func (s *script) words(words map[string]uint64) {
 	for _, n := range s.nodes[s.payer] {
 		n.mu.Lock()
@@ -615,21 +615,21 @@ func (s *script) words(words map[string]uint64) {
 	}
 }
 
-// later is the clock of what is remembered. The chains have the real one.
+// later is the clock of the cache. The chains have the real one.
 func (s *script) later() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Now().Add(s.skip)
 }
 
-// pass lets what is kept for a while expire.
+// pass lets cached answers expire.
 func (s *script) pass(d time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.skip += d
 }
 
-// look asks for the status, after everything that is not final has expired.
+// look requests the status, after everything that is not final has expired.
 func (s *script) look() *Status {
 	s.t.Helper()
 	s.pass(10 * time.Minute)
@@ -652,7 +652,7 @@ func (s *script) want(state State, final bool) *Status {
 	return got
 }
 
-// wantReason wants the transaction or its first swap to have a reason that holds a text.
+// wantReason wants the transaction or its first swap to have a reason that contains a text.
 func (s *script) wantReason(state State, final bool, says string) *Status {
 	s.t.Helper()
 	got := s.want(state, final)
@@ -666,7 +666,7 @@ func (s *script) wantReason(state State, final bool, says string) *Status {
 	return got
 }
 
-// wantFault wants the status to be refused with a sentence that holds a text.
+// wantFault wants the status to be refused with a sentence that contains a text.
 func (s *script) wantFault(code fault.Code, says string) *fault.Error {
 	s.t.Helper()
 	s.pass(10 * time.Minute)

@@ -30,7 +30,7 @@ func (s *script) submit() {
 	s.source().transactions[s.tx] = object{"to": poolOf(s.src, s.in), "input": hexutil.Bytes(swap.Encode())}
 }
 
-// TestSwap follows a swap from before it is sent until it is paid out.
+// TestSwap tracks a swap from before it is sent until it is paid out.
 func TestSwap(t *testing.T) {
 	s := newScript(t, toHub)
 	s.start(`[{"seconds": 13}]`, `[{"srcChain": 4663, "seconds": 90}]`)
@@ -79,7 +79,7 @@ func TestSwap(t *testing.T) {
 	}
 }
 
-// TestReverted repeats a transaction that failed, to tell why.
+// TestReverted: a transaction that failed is replayed to find the reason.
 func TestReverted(t *testing.T) {
 	const reason = "value is not the amount"
 	arguments := contracts.PoolABI.Methods["swap"].Inputs[2:3] // bytes are encoded like a string
@@ -120,8 +120,8 @@ func TestReverted(t *testing.T) {
 	}
 }
 
-// TestSourceEvents wants money that a pool or the messenger took to be told of, also if the
-// rest cannot be read, and nothing else to be a swap.
+// TestSourceEvents: funds that a pool or the messenger received are reported, even if the rest of
+// the event cannot be decoded, and nothing else is a swap.
 func TestSourceEvents(t *testing.T) {
 	dst := new(big.Int).SetUint64(uint64(hub))
 	edited := func(of object, field string, value any) object {
@@ -246,7 +246,7 @@ func TestManySwaps(t *testing.T) {
 	}
 }
 
-// TestLies: what does not fit together is not believed, and the next endpoint is asked.
+// TestLies: inconsistent data is not trusted, and the next endpoint is called.
 func TestLies(t *testing.T) {
 	const receipt, block = "eth_getTransactionReceipt", "eth_getBlockByNumber"
 	other := common.Hash{9}
@@ -309,8 +309,8 @@ func TestLies(t *testing.T) {
 	}
 }
 
-// TestLongReceipt: a receipt of a megabyte is read. A longer one than the bound is asked for
-// once a minute, and its endpoint is not skipped.
+// TestLongReceipt: a receipt of a megabyte is read. One beyond the bound is requested once a
+// minute, and its endpoint is not skipped.
 func TestLongReceipt(t *testing.T) {
 	padded := func(events int) *script {
 		s := newScript(t, toHub)

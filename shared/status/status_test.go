@@ -22,7 +22,7 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// TestEndpoints wants what is final to be what two endpoints say.
+// TestEndpoints: only what two endpoints report is final.
 func TestEndpoints(t *testing.T) {
 	source, payment := common.Hash{1}, common.Hash{2}
 	hide := func(n *scripted) { n.words = nil }
@@ -104,7 +104,7 @@ func TestEndpoints(t *testing.T) {
 			s.wantReason(test.state, test.final, test.reason)
 		})
 	}
-	early := paidSwap(t, toHub, 2) // one that names a block without the event is not the last to be asked
+	early := paidSwap(t, toHub, 2) // one that names a block without the event is not the last to be called
 	unknown(early.nodes[hub][0])
 	early.start(`[{"seconds": 13}]`, `[{"seconds": 900}]`)
 	early.wantReason(Settled, false, disagree)
@@ -159,7 +159,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestReplacedBlocks wants nothing to be final that rests on a block which is gone.
+// TestReplacedBlocks: nothing is final that depends on a reorganized block.
 func TestReplacedBlocks(t *testing.T) {
 	for name, endpoints := range map[string]int{"one endpoint": 1, "two endpoints": 2} {
 		t.Run(name, func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestLoadBalancers(t *testing.T) {
 	}
 }
 
-// TestNext wants clients to be told to ask when there may be something new, the less often
-// the longer there is nothing.
+// TestNext: clients check again when a change may be due, and less often the longer nothing
+// changes.
 func TestNext(t *testing.T) {
 	for name, test := range map[string]struct {
 		change func(*script)
@@ -312,7 +312,7 @@ func TestNext(t *testing.T) {
 	}
 }
 
-// TestRefusals: endpoints that fail are a fault with the chain, and the next one is asked.
+// TestRefusals: failing endpoints are a fault with the chain, and the next one is called.
 func TestRefusals(t *testing.T) {
 	refusing := func(endpoints int) *script {
 		s := newScript(t, toHub)
@@ -377,8 +377,8 @@ func TestNoEndpoint(t *testing.T) {
 	s.wantFault(fault.StatusUnavailable, "on chain 1, or contact the operator")
 }
 
-// TestOneLookup: lookups at the same time are one, and callers that leave do not end it.
-// What it found is not asked for again before it is time.
+// TestOneLookup: concurrent lookups are one, and callers that leave do not end it. Its result is
+// not requested again before it expires.
 func TestOneLookup(t *testing.T) {
 	s := newScript(t, toHub)
 	s.swap(time.Minute)
@@ -443,8 +443,8 @@ func TestCallersShareTheQueue(t *testing.T) {
 	<-asked
 }
 
-// TestNextOfKept: a client is told to come back when the answer that it gets is looked up again, and not later.
-func TestNextOfKept(t *testing.T) {
+// TestNextOfCached: a client checks again when its cached answer expires, and not later.
+func TestNextOfCached(t *testing.T) {
 	s := newScript(t, toHub)
 	s.start()
 	now := s.now().Add(time.Hour) // what is kept has not expired yet, however slow this test is
@@ -463,8 +463,8 @@ func TestNextOfKept(t *testing.T) {
 	}
 }
 
-// TestFinalIsKept also while hashes are asked for that somebody has made up.
-func TestFinalIsKept(t *testing.T) {
+// TestFinalIsCached: even while invented hashes are looked up.
+func TestFinalIsCached(t *testing.T) {
 	s := paidSwap(t, toHub, 1)
 	s.start()
 	first := s.want(Settled, true)
@@ -480,7 +480,7 @@ func TestFinalIsKept(t *testing.T) {
 	}
 }
 
-// TestLimit: a caller that may not ask the nodes gets the last answer, or is refused.
+// TestLimit: a caller over its limit gets the previous answer, or is refused.
 func TestLimit(t *testing.T) {
 	s := newScript(t, toHub)
 	s.swap(time.Minute)

@@ -79,7 +79,7 @@ func wantNoSecret(t *testing.T, text string) {
 	}
 }
 
-// check runs `gateway check` and wants so many failures, and these lines in the table,
+// check runs `gateway check` and wants this many failures, and these lines in the table,
 // whatever the spaces between words.
 func check(t *testing.T, env environment, failures int, lines ...string) (out string) {
 	t.Helper()
@@ -121,11 +121,11 @@ func TestCheckOfTheDeployment(t *testing.T) {
 	}
 }
 
-// Real chains are tested, of which one is right and one is wrong.
+// Two real chains are tested: one is right and one is wrong.
 func TestCheckOfChains(t *testing.T) {
 	good, bad, other := messengerChain(t), baseChain(t), messengerChain(t)
-	const alone = " the only one of this chain, so that its word alone makes an answer final; " +
-		"name a second one, of another provider"
+	const alone = " the only endpoint of this chain, so nothing confirms its answers; " +
+		"add one of another provider"
 	polygon := router(t, 137, "USDC").Hex()
 	out := check(t, environment{"DEPLOYMENT_FILE": "reference", "RPC_URLS_10": good.SecretURL()}, 0,
 		"ok configuration", `ok deployment "reference"; no quote may be signed: `+localOnly+
@@ -164,7 +164,7 @@ func TestCheckOfChains(t *testing.T) {
 	}
 }
 
-// What cannot be read or reached is a failure, and the rest is tested. No URL is told.
+// A file that cannot be read and a host that cannot be reached are failures, and the rest is tested. No URL is printed.
 func TestCheckOfServices(t *testing.T) {
 	issuer := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/fees/7/6") { // chain 137
@@ -201,9 +201,9 @@ func TestCheckOfServices(t *testing.T) {
 		"ok usage database the file does not exist yet; the service will make it, and counts begin then")
 }
 
-// A service that quotes all the same tells of a router that is not there, in its health
-// answer, in the metrics, and in every version's quotes that need it. Where the issuer's
-// fee is above the cap, no version quotes, unless there is a built-in fee.
+// A service that can quote reports a missing router in its health check, in the metrics, and in
+// every version's quotes that need it. If the issuer's fee is above the cap, no version quotes,
+// unless there is a built-in fee.
 func TestServiceChecksItself(t *testing.T) {
 	bad, good := baseChain(t), messengerChain(t)
 	issuer := httptest.NewServer(node.Says(

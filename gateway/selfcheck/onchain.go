@@ -22,8 +22,8 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// chainsAtOnce is how many chains are asked at the same time. An endpoint has ten
-// seconds, so that 21 take 48 seconds if none of them answers.
+// chainsAtOnce is how many chains are tested concurrently. An endpoint has ten seconds, so all
+// chains together take 48 seconds if none of them answers.
 const chainsAtOnce = 6
 
 // OnChain tests every endpoint and, through each of them, every contract of the
@@ -47,13 +47,13 @@ func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *
 	return slices.Concat(byChain...)
 }
 
-// answer is what one endpoint says of the contracts of its chain.
+// answer is what one endpoint reports about the contracts of its chain.
 type answer struct {
 	found   []string // what is wrong with each contract; empty if it is right
 	failure string   // instead, if the endpoint does not work
 }
 
-// bug is in place of a result until there is one.
+// bug stands in for a result until there is one.
 const bug = "internal error in this test; see the log"
 
 func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contract, log *slog.Logger) []answer {
@@ -79,7 +79,7 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contra
 	return answers
 }
 
-// judge makes the results of a chain from what its endpoints say.
+// judge makes the results of a chain from the answers of its endpoints.
 func judge(network chain.ID, tracked bool, all []contract, answers []answer) (results []Result) {
 	add := func(what What, test string, outcome Outcome, detail string) *Result {
 		name := fmt.Sprintf("chain %s, %s", network, test)
@@ -88,7 +88,7 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 	}
 	if len(answers) == 0 && tracked {
 		add(Status, "status of swaps", NotTested,
-			noEndpoint(network)+": nobody can tell what became of a swap from or to it")
+			noEndpoint(network)+": swaps from and to it cannot be tracked")
 	}
 	for i, a := range answers {
 		outcome := OK
@@ -97,8 +97,8 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 			outcome = Failed
 			detail = a.failure
 		} else if len(answers) == 1 {
-			detail = "the only one of this chain, so that its word alone makes an answer final; " +
-				"name a second one, of another provider"
+			detail = "the only endpoint of this chain, so nothing confirms its answers; " +
+				"add one of another provider"
 		}
 		add(Endpoint, fmt.Sprintf("endpoint %d", i+1), outcome, detail)
 	}
@@ -114,11 +114,11 @@ func judge(network chain.ID, tracked bool, all []contract, answers []answer) (re
 
 func noEndpoint(network chain.ID) string { return "no endpoint for chain " + network.String() }
 
-// verdict is what the endpoints together say of one contract. It is right if all
-// that answer find so, and missing if all of them find none.
+// verdict is the combined result of all endpoints for one contract. It passes if all that answer
+// find it right, and is missing if all of them find none.
 func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detail string, missing bool) {
 	var problem string
-	var says []string // the endpoints that see the problem
+	var reportedBy []string // the endpoints that find the problem
 	answered := 0
 	without := 0 // those that find no contract
 	for i, a := range answers {
@@ -127,12 +127,12 @@ func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detai
 		}
 		answered++
 		found := a.found[contract]
-		if found == noContract || found == borrowsCode {
+		if found == noContract || found == delegatesCode {
 			without++
 		}
 		if found != "" && (problem == "" || found == problem) {
 			problem = found
-			says = append(says, strconv.Itoa(i+1))
+			reportedBy = append(reportedBy, strconv.Itoa(i+1))
 		}
 	}
 	switch {
@@ -142,18 +142,18 @@ func verdict(network chain.ID, contract int, answers []answer) (_ Outcome, detai
 		return NotTested, "no endpoint of chain " + network.String() + " works", false
 	case problem == "":
 		return OK, "", false
-	case len(says) < answered:
-		problem += ", says endpoint " + strings.Join(says, ", ")
+	case len(reportedBy) < answered:
+		problem += ", according to endpoint " + strings.Join(reportedBy, ", ")
 	}
 	return Failed, problem, without == answered
 }
 
-// contract is one that the swaps of a deployment need.
+// contract is a contract that the swaps of a deployment need.
 type contract struct {
 	what    What
 	role    string // such as "router of USDC"
 	address chain.Address
-	token   chain.Token // of a router: what it takes
+	token   chain.Token // that a router accepts
 }
 
 func (c contract) name() string { return c.role + " " + c.address.String() }
@@ -191,8 +191,8 @@ func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 	return found
 }
 
-// examine says what is wrong with the contracts of a chain, by one of its endpoints. The
-// error is a *rpc.Failure of the endpoint.
+// examine finds the problems of a chain's contracts through one of its endpoints. The error is
+// a *rpc.Failure of the endpoint.
 func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) (problems []string, err error) {
 	if err := checkHead(ctx, e, network); err != nil {
 		return nil, err
@@ -217,7 +217,7 @@ func (c contract) examine(ctx context.Context, e *rpc.Endpoint) (problem string,
 	case len(code) == 0:
 		return noContract, nil
 	case !rpc.IsContract(code):
-		return borrowsCode, nil
+		return delegatesCode, nil
 	case !ours:
 		return "", nil
 	}
@@ -228,7 +228,7 @@ func (c contract) examine(ctx context.Context, e *rpc.Endpoint) (problem string,
 	return c.checkAnswer(p, output, call[0].Err), nil
 }
 
-// checkHead fails if the endpoint stands still.
+// checkHead fails if the endpoint has stalled.
 func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 	var latest rpc.Block
 	if err := e.ReadAll(ctx, rpc.ReadLatest(&latest)); err != nil {
@@ -236,26 +236,26 @@ func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 	}
 	if now := time.Now(); latest.TooOld(network, now) {
 		age := humanize.Span(now.Sub(latest.At()))
-		return &rpc.Failure{Reason: rpc.Declined, Text: "it stands still: its latest block is " + age + " old"}
+		return &rpc.Failure{Reason: rpc.Declined, Text: "it has stalled: its latest block is " + age + " old"}
 	}
 	return nil
 }
 
 // Both mean that the contract is missing.
 const (
-	noContract  = "there is no contract at this address"
-	borrowsCode = "this is a plain account that borrows the code of a contract, " +
+	noContract    = "there is no contract at this address"
+	delegatesCode = "this is an account that delegates to a contract (EIP-7702), " +
 		"and its owner can change that at any time"
 )
 
-// probe is a call that tells whether a contract is what it should be.
+// probe is a call that reports whether a contract is what it should be.
 type probe struct {
 	kind  string
 	input []byte
 	check func(c contract, output []byte) error
 }
 
-// probes are for our own contracts. Those of others need only be there.
+// probes are for our own contracts. Those of others need only exist.
 var probes = map[What]probe{
 	Router:   {"pool", calldata.Token(), checkToken},
 	Registry: {"registry", integrator.Probe(), checkRegistry},
@@ -264,7 +264,7 @@ var probes = map[What]probe{
 
 // checkAnswer says what is wrong with the answer to the probe, if anything.
 func (c contract) checkAnswer(p probe, output []byte, f *rpc.Failure) string {
-	err := errors.New("it answers nothing")
+	err := errors.New("it returns no data")
 	switch {
 	case f != nil:
 		err = errors.New(f.Text)
@@ -281,7 +281,7 @@ func checkRegistry(_ contract, output []byte) error { return integrator.CheckPro
 
 const word = 32 // bytes
 
-// checkToken compares what a pool says to be its token.
+// checkToken compares the token that a pool returns.
 func checkToken(c contract, output []byte) error {
 	if len(output) != word || len(bytes.TrimLeft(output, "\x00")) > common.AddressLength {
 		return errors.New("token() is not an address")
@@ -295,7 +295,7 @@ func checkToken(c contract, output []byte) error {
 // unusedNonce is one that no message has. The issuer's nonces are hashes.
 var unusedNonce = common.Hash{31: 1}
 
-// checkReceiver wants it to say that the nonce is unused.
+// checkReceiver checks that the receiver reports the nonce as unused.
 func checkReceiver(_ contract, output []byte) error {
 	if len(output) != word || len(bytes.TrimLeft(output, "\x00")) > 0 {
 		return errors.New("usedNonces(1) is not 0")

@@ -49,7 +49,7 @@ func TestAllIsRight(t *testing.T) {
 	if got := g.log.String(); got != "" {
 		t.Errorf("the log says %s", got)
 	}
-	if alone := got["chain 10, endpoint 1"].Detail; got[first].Detail != "" || !strings.HasPrefix(alone, "the only one") {
+	if alone := got["chain 10, endpoint 1"].Detail; got[first].Detail != "" || !strings.HasPrefix(alone, "the only endpoint") {
 		t.Errorf("got %q of one of two endpoints, and %q of a single one", got[first].Detail, alone)
 	}
 }
@@ -83,8 +83,8 @@ func TestContractsOfTheDeployment(t *testing.T) {
 	}
 }
 
-// Only what a partial deployment has is tested, on the chains that it needs: also a pool
-// that only pays out, as that of USDC here. Without an endpoint nobody can follow a swap.
+// Only the contracts of a partial deployment are tested, on the chains that it needs, including
+// a pool that only pays out, as that of USDC here. Without an endpoint, no swap can be tracked.
 func TestPartialDeployment(t *testing.T) {
 	d, err := chain.ParseDeployment([]byte(`{"name": "small", "tracking": "reference",
 		"pools": [{"chainId": 1, "token": "DAI", "router": "0x79466917C8c6e9eF03fdCF8b791C2304EDF2c29e"},
@@ -99,7 +99,7 @@ func TestPartialDeployment(t *testing.T) {
 	for _, r := range results {
 		got = append(got, r.Name)
 	}
-	const status = "Chain 1, status of swaps: no endpoint for chain 1: nobody can tell what became of a swap from or to it"
+	const status = "Chain 1, status of swaps: no endpoint for chain 1: swaps from and to it cannot be tracked"
 	if first := results[0]; first.String() != status || first.What != Status {
 		t.Errorf("got %q", first)
 	}
@@ -117,7 +117,7 @@ func TestPartialDeployment(t *testing.T) {
 	}
 }
 
-// What stands where a pool, a registry or the receiver should must answer as one.
+// The contract at the address of a pool, a registry or the receiver must answer as one.
 func TestContractsOfEveryKind(t *testing.T) {
 	code := func(code string) types.Account { return types.Account{Code: []byte(code)} }
 	anyone := common.Address{9}
@@ -127,9 +127,9 @@ func TestContractsOfEveryKind(t *testing.T) {
 	}
 	const (
 		reverts   = "the contract reverted"
-		nothing   = "it answers nothing"
+		nothing   = "it returns no data"
 		nobody    = "there is no contract at this address"
-		borrows   = "this is a plain account that borrows the code of a contract"
+		delegates = "this is an account that delegates to a contract (EIP-7702)"
 		badLength = "the registry's answer has another length"
 		noAddress = "token() is not an address"
 		isUsed    = "usedNonces(1) is not 0"
@@ -141,14 +141,14 @@ func TestContractsOfEveryKind(t *testing.T) {
 	}{
 		{"an ERC-20", testcontracts.Token(anyone, "USDC", 6), reverts, reverts, reverts},
 		{"a plain account", types.Account{Balance: big.NewInt(1)}, nobody, nobody, nobody},
-		{"an EIP-7702 account", delegated(), borrows, borrows, borrows},
+		{"an EIP-7702 account", delegated(), delegates, delegates, delegates},
 		{"the pool", testcontracts.Pool(anyone, usdc.Address.Address, anyone, common.Address{}), "", reverts, reverts},
 		{"a pool of coins", testcontracts.Pool(anyone, testcontracts.Native, anyone, common.Address{}),
 			"its token is 0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE, and not " + usdc.Address.String(), reverts, reverts},
 		{"a registry", testcontracts.Registry(anyone), reverts, "", reverts},
 		{"a receiver", testcontracts.Receiver(anyone, common.Address{1}, 6),
 			"its token is 0x0100000000000000000000000000000000000000, and not " + usdc.Address.String(), reverts, ""},
-		{"answers nothing", code("\x00"), nothing, nothing, nothing},
+		{"returns no data", code("\x00"), nothing, nothing, nothing},
 		{"answers two words", code("\x60\x40\x60\x00\xf3"), noAddress, badLength, isUsed},
 		{"answers ones", code("\x60\x00\x19\x60\x00\x52\x60\x20\x60\x00\xf3"), noAddress, badLength, isUsed},
 	} {
@@ -158,7 +158,7 @@ func TestContractsOfEveryKind(t *testing.T) {
 				instead[find(t, base, role)] = c.account
 				switch problem {
 				case "":
-				case nobody, borrows:
+				case nobody, delegates:
 					wrong["chain 8453, "+role] = "failed: " + problem
 				default:
 					wrong["chain 8453, "+role] = "failed: this contract does not answer as a " + kind + ": " + problem
@@ -190,7 +190,7 @@ func TestWrongEndpoints(t *testing.T) {
 		{"a page", "eth_chainId", node.Says("<html>"), "failed: the answer is not a JSON-RPC result"},
 		{"a status", "eth_chainId", node.Status(http.StatusUnauthorized), "failed: HTTP status 401"},
 		{"hangs", "eth_chainId", node.Hangs, "failed: timed out"},
-		{"stands still", "eth_getBlockByNumber", node.Results(old), "failed: it stands still: its latest block is 3 hours old"},
+		{"stalled", "eth_getBlockByNumber", node.Results(old), "failed: it has stalled: its latest block is 3 hours old"},
 		{"no block", "eth_getBlockByNumber", node.Results("null"), "failed: it returned no latest block"},
 		{"no code", "eth_getCode", node.Results(`null`), "failed: the answer is not a JSON-RPC result"},
 		{"endless code", "eth_getCode", node.Pours, "failed: the answer is too long"},
@@ -219,20 +219,20 @@ func TestWrongEndpoints(t *testing.T) {
 	}
 }
 
-// An endpoint that knows no contracts, such as one that is far behind, is named
-// where another one knows them.
+// An endpoint that has no contracts, such as one that is far behind, is named if another
+// one has them.
 func TestEndpointsThatDisagree(t *testing.T) {
 	evm := newEVM(t, base, nil)
 	behind := node.NewFront(t, evm)
 	behind.Instead("eth_getCode", node.Results(`"0x"`))
 	g := newRig(t, map[chain.ID][]*node.Front{base: {node.NewFront(t, evm), behind}})
-	const want = "failed: there is no contract at this address, says endpoint 2"
+	const want = "failed: there is no contract at this address, according to endpoint 2"
 	g.want(g.results(deployment), map[string]string{
 		ethRouter: want, usdcRouter: want, registry: want, receiver: want, usdcToken: want,
 	})
 }
 
-// What is wrong with the tests themselves is not blamed on an endpoint's contracts.
+// A mistake in the tests themselves is not attributed to an endpoint's contracts.
 func TestJudge(t *testing.T) {
 	got := judge(optimism, false, contracts(deployment, optimism), []answer{{failure: bug}})
 	if r := got[0]; r.Name != "chain 10, endpoint 1" || r.Outcome != Failed || r.Detail != bug {

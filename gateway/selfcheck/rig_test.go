@@ -65,8 +65,8 @@ func find(t *testing.T, network chain.ID, role string) common.Address {
 	return common.Address{}
 }
 
-// rig is a client for these endpoints and all that is told about them. A secret in
-// any of that fails the test.
+// rig is a client for these endpoints. It records all results and log lines; a secret in any of
+// them fails the test.
 type rig struct {
 	*rpc.Client
 	t       *testing.T
@@ -74,7 +74,7 @@ type rig struct {
 	secrets []string
 }
 
-// patient has no deadline that a slow machine could meet.
+// patient has deadlines that even a slow machine does not reach.
 var patient = rpc.Limits{Try: time.Minute, Total: time.Minute, Calls: 4, Waiting: 12}
 
 func newRig(t *testing.T, endpoints map[chain.ID][]*node.Front) *rig {
@@ -106,7 +106,7 @@ func newRigWith(t *testing.T, limits rpc.Limits, endpoints map[chain.ID][]*node.
 
 func (g *rig) logger() *slog.Logger { return slog.New(slog.NewTextHandler(&g.log, nil)) }
 
-// hush fails the test when text gives an endpoint away.
+// hush fails the test if text reveals an endpoint.
 func (g *rig) hush(text string) {
 	g.t.Helper()
 	for _, s := range g.secrets {

@@ -30,7 +30,7 @@ const (
 	Registry  What = "registry"
 	Receiver  What = "receiver"
 	Token     What = "token"
-	Status    What = "status" // whether swaps can be followed on a chain
+	Status    What = "status" // whether swaps can be tracked on a chain
 
 	// Only `gateway check` tests these.
 	Configuration What = "configuration"
@@ -58,8 +58,8 @@ type Result struct {
 	Chain   chain.ID `json:"chainId,omitempty"` // a network, or 0 if the test is about none
 	Outcome Outcome  `json:"outcome"`
 	Detail  string   `json:"detail,omitempty"` // what was found, or why it was not tested
-	// Missing is the address at which there is no contract, if all endpoints that
-	// answer say so, and zero otherwise.
+	// Missing is the address without a contract, if all endpoints that answer agree, and
+	// zero otherwise.
 	Missing common.Address `json:"-"`
 }
 
@@ -78,13 +78,13 @@ type Watch struct {
 	last       atomic.Pointer[round]
 }
 
-// round is what testing everything once has shown.
+// round is the result of testing everything once.
 type round struct {
 	results []Result
-	missing map[place]bool // every quote asks for some
+	missing map[place]bool // every quote looks up some
 }
 
-// place is where a contract is to be.
+// place is the expected location of a contract.
 type place struct {
 	network chain.ID
 	address common.Address
@@ -100,15 +100,15 @@ func newRound(results []Result) *round {
 	return &round{results, missing}
 }
 
-// NewWatch prepares to test. Run does it.
+// NewWatch prepares the tests. Run runs them.
 func NewWatch(d *chain.Deployment, chains *rpc.Client, log *slog.Logger) *Watch {
 	w := &Watch{deployment: d, chains: chains, log: log}
 	w.last.Store(newRound(nil))
 	return w
 }
 
-// Inherit takes over which contracts another watch knows to be missing, until this one has
-// tested them. Those on chains that it cannot ask are left out.
+// Inherit takes over the missing contracts that another watch has found, until this one has
+// tested them. It leaves out chains without an endpoint.
 func (w *Watch) Inherit(before *Watch) {
 	var missing []Result
 	for _, r := range before.Results() {
@@ -119,7 +119,7 @@ func (w *Watch) Inherit(before *Watch) {
 	w.last.Store(newRound(missing))
 }
 
-// Run tests now and again, until ctx ends.
+// Run tests at once and then regularly, until ctx ends.
 func (w *Watch) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		safego.Do(w.log, "testing the deployment", func() { w.test(ctx) })
@@ -130,8 +130,8 @@ func (w *Watch) Run(ctx context.Context) {
 	}
 }
 
-// pause is the time between rounds. It is short while a contract is missing, so that a
-// quote is not warned of long after the contract is there.
+// pause is the time between rounds. It is short while a contract is missing, so that warnings
+// end soon after the contract exists.
 func (w *Watch) pause() time.Duration {
 	if len(w.last.Load().missing) > 0 {
 		return time.Minute
@@ -139,15 +139,15 @@ func (w *Watch) pause() time.Duration {
 	return 10 * time.Minute
 }
 
-// Missing is true if a network is known to have no contract at an address: all
-// endpoints that answered when it was last tested said so. It is false for an address
-// that is not tested. It takes no lock.
+// Missing reports whether a network is known to have no contract at an address: all endpoints
+// that answered the last test agreed. It is false for an address that is not tested. It takes
+// no lock.
 func (w *Watch) Missing(network chain.ID, address common.Address) bool {
 	return w.last.Load().missing[place{network, address}]
 }
 
-// Results are those of the last round. Before the first has ended they are what was
-// inherited. A test that has failed and cannot be repeated counts as failed until it can.
+// Results are those of the last round, or the inherited ones before the first has ended. A
+// failed test that cannot be repeated counts as failed until it can.
 func (w *Watch) Results() []Result { return w.last.Load().results }
 
 // Problems are the failed tests as sentences. It is nil if none has failed.
@@ -164,7 +164,7 @@ func (w *Watch) Problems() (sentences []string) {
 func (w *Watch) test(ctx context.Context) {
 	results := OnChain(ctx, w.deployment, w.chains, w.log)
 	if ctx.Err() != nil {
-		return // the tests were given up
+		return // the tests were cancelled
 	}
 	before := make(map[string]Result)
 	for _, r := range w.Results() {

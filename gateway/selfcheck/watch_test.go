@@ -17,7 +17,7 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
-// The log tells of a change once, and a failed test counts until it passes.
+// A change is logged once, and a failed test counts until it passes.
 func TestWatch(t *testing.T) {
 	messenger := find(t, optimism, "messenger")
 	front := node.NewFront(t, newEVM(t, optimism, types.GenesisAlloc{messenger: {}}))
@@ -54,7 +54,7 @@ func TestWatch(t *testing.T) {
 			t.Errorf("%s: got %d and %d lines, want %d and %d:\n%s", round.name, failed, passing, round.failed, round.passing, g.log.String())
 		}
 		g.hush(strings.Join(w.Problems(), "\n"))
-		// What is known to be missing is so until an endpoint says otherwise.
+		// A missing contract stays missing until an endpoint reports otherwise.
 		if got, want := w.Missing(optimism, messenger), slices.Contains(round.problems, problem); got != want {
 			t.Errorf("%s: missing is %v, want %v", round.name, got, want)
 		}
@@ -113,8 +113,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// A reload does not forget a missing contract while no endpoint answers, but where none is
-// left to ask.
+// A reload keeps a missing contract while no endpoint answers, except where none is configured.
 func TestInherit(t *testing.T) {
 	messenger := find(t, optimism, "messenger")
 	missing := node.NewFront(t, newEVM(t, optimism, types.GenesisAlloc{messenger: {}}))
@@ -137,7 +136,7 @@ func TestInherit(t *testing.T) {
 	}
 }
 
-// A round that is given up changes nothing. Run makes the first one at once.
+// A cancelled round changes nothing. Run makes the first one at once.
 func TestWatchRuns(t *testing.T) {
 	g := newRig(t, nil)
 	w := NewWatch(deployment, g.Client, g.logger())
@@ -162,7 +161,7 @@ func TestWatchRuns(t *testing.T) {
 	<-ended
 }
 
-// broken is a context with a bug, which the first question to an endpoint meets.
+// broken is a context that panics at the first call of an endpoint.
 type broken struct{ context.Context }
 
 func (broken) Deadline() (time.Time, bool) { panic("a bug") }
@@ -186,7 +185,7 @@ func TestBugAtAnEndpoint(t *testing.T) {
 }
 
 // TestBugInATest: a panic in the test of a chain fails that test, and is logged. There
-// is one for every chain here, as there is no client to ask through.
+// is one for every chain here, as there is no client.
 func TestBugInATest(t *testing.T) {
 	var out journal.Journal
 	before := safego.Panics()

@@ -24,12 +24,11 @@ import (
 
 const databaseTimeout = 5 * time.Second
 
-// quiet is the log of the parts under test. The results say what went wrong.
+// quiet is the log of the parts under test. The results have the errors.
 var quiet = slog.New(slog.DiscardHandler)
 
-// checkService is `gateway check`: it reads the environment as the service would,
-// tests what it names, and prints the results. The error says how many tests
-// failed.
+// checkService is `gateway check`: it reads the environment as the service would, tests what is
+// configured, and prints the results. The error has the number of failed tests.
 func checkService(flags *flag.FlagSet) action {
 	asJSON := asJSON(flags)
 	return func(ctx context.Context, in invocation) error {
@@ -40,7 +39,7 @@ func checkService(flags *flag.FlagSet) action {
 			err = writeJSON(in.stdout, struct {
 				OK      bool               `json:"ok"` // no test failed
 				Results []selfcheck.Result `json:"results"`
-				Notices []string           `json:"notices"` // what is right, and could be better
+				Notices []string           `json:"notices"` // possible improvements
 			}{failed == 0, results, notices})
 		} else {
 			err = writeTable(in.stdout, results, sum, notices)
@@ -62,14 +61,14 @@ func tally(results []selfcheck.Result) (text string, failed int) {
 	return text, failed
 }
 
-// testAll tests what the environment names, as far as it can be read. The notices are
-// about what is right and could be better.
+// testAll tests what the environment configures, as far as it can be parsed. The notices are
+// possible improvements.
 func testAll(ctx context.Context, env environment) (results []selfcheck.Result, notices []string) {
 	notices = []string{} // never null in JSON
 	add := func(name string, what selfcheck.What, detail string, err error) {
 		results = append(results, result(name, what, detail, err))
 	}
-	// test tests what a variable names, if it is set.
+	// test tests what a variable configures, if it is set.
 	test := func(name string, what selfcheck.What, variable, value string, run func() (detail string, err error)) {
 		if value == "" {
 			add(name, what, "", notTested(variable+" is not set"))
@@ -126,8 +125,8 @@ type notTested string
 
 func (e notTested) Error() string { return string(e) }
 
-// result is that of a test which passes unless there is an error. The lines of an
-// error that lists several problems are joined.
+// result is the result of a test, which passes unless there is an error. The lines of an error
+// that lists several problems are joined.
 func result(name string, what selfcheck.What, detail string, err error) selfcheck.Result {
 	r := selfcheck.Result{Name: name, What: what, Outcome: selfcheck.OK, Detail: detail}
 	if err != nil {
@@ -140,7 +139,7 @@ func result(name string, what selfcheck.What, detail string, err error) selfchec
 	return r
 }
 
-// describe says what an operator should know about a deployment.
+// describe is what an operator should know about a deployment.
 func describe(d *chain.Deployment) string {
 	notes := append([]string{fmt.Sprintf("%q", d.Name)}, d.Warnings...)
 	var unserved []string
@@ -155,7 +154,7 @@ func describe(d *chain.Deployment) string {
 	return strings.Join(notes, "; ")
 }
 
-// testIssuer tells whether the issuer's service has answered for every source.
+// testIssuer tests whether the issuer's service has answered for every source.
 func testIssuer(cfg cctp.Config, issuer *cctp.Issuer) (results []selfcheck.Result) {
 	if cfg.FeeURL == "" {
 		err := notTested("ISSUER_FEE_URL is not set")
@@ -173,7 +172,7 @@ func testIssuer(cfg cctp.Config, issuer *cctp.Issuer) (results []selfcheck.Resul
 	return results
 }
 
-// testRedis has Redis count a request, as the service does at its start.
+// testRedis counts a request in Redis, as the service does when it starts.
 func testRedis(ctx context.Context, cfg limit.Config) error {
 	if cfg.PerMinute == 0 {
 		return notTested("RATE_LIMIT is 0, so that nothing is counted")
@@ -189,7 +188,7 @@ func testRedis(ctx context.Context, cfg limit.Config) error {
 	return nil
 }
 
-// writeTable writes one line for each result, one that adds them up, and the notices.
+// writeTable writes a line for each result, the totals, and the notices.
 func writeTable(out io.Writer, results []selfcheck.Result, sum string, notices []string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, r := range results {

@@ -84,7 +84,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// Help is the same however it is asked for, and shows every flag of a command.
+// Help is the same in all its forms, and shows every flag of a command.
 func TestHelp(t *testing.T) {
 	ask := func(args ...string) string {
 		t.Helper()
@@ -131,13 +131,13 @@ func makeKey(t *testing.T, name, clientsFile string) (key, printed string) {
 	return key, printed
 }
 
-// lastLine is what `gateway key new` says to put into the file.
+// lastLine is the line for the file that `gateway key new` prints.
 func lastLine(printed string) string {
 	lines := strings.Split(strings.TrimSpace(printed), "\n")
 	return lines[len(lines)-1]
 }
 
-// TestKeyNew follows what the command prints, from no file to a client with two keys.
+// TestKeyNew does what the command prints, from no file to a client with two keys.
 func TestKeyNew(t *testing.T) {
 	const name = `Acme "A" Wallet`
 	file := filepath.Join(t.TempDir(), "clients.json")
@@ -170,8 +170,7 @@ func TestKeyNew(t *testing.T) {
 	written(strings.Replace(readText(t, file), `"keys": [`, keys+", ", 1), second, third)
 }
 
-// A service that runs is shown by its pages, and its database by a report beside it and
-// by a report of a copy.
+// A running service shows its pages, and its database is reported concurrently and from a copy.
 func TestReport(t *testing.T) {
 	version, quotes := oldest(t)
 	dir := t.TempDir()

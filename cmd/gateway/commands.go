@@ -23,21 +23,21 @@ import (
 
 // invocation is one call of this program.
 type invocation struct {
-	args           []string // those of a command: without its name and its flags
+	args           []string // of a command, without its name and its flags
 	env            environment
 	stdout, stderr io.Writer
 }
 
-// action does what a command is for.
+// action runs a command.
 type action func(context.Context, invocation) error
 
-// command is one of the things that this program does, beside serving.
+// command is one of the commands of this program other than serving.
 type command struct {
 	name  string                     // may be two words
-	args  int                        // how many must follow
-	call  string                     // what follows the name, for people
+	args  int                        // number of arguments
+	call  string                     // arguments and flags, for the usage
 	about string                     // what it does
-	setup func(*flag.FlagSet) action // declares its flags, for the action
+	setup func(*flag.FlagSet) action // declares its flags and returns its action
 }
 
 var commands = []command{
@@ -71,7 +71,7 @@ Exit codes: 0, done; 1, it could not be done, or a setting is wrong; 2, a wrong 
 `
 )
 
-// usageError is a wrong call. Its text says what is right.
+// usageError is an invalid call.
 type usageError string
 
 func (e usageError) Error() string { return string(e) }
@@ -118,7 +118,7 @@ func (c command) execute(ctx context.Context, in invocation) error {
 // parse reads arguments and flags. Flags may come before and after the other arguments.
 func (c command) parse(given []string) (args []string, do action, err error) {
 	flags := flag.NewFlagSet(c.name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // the error says what is wrong
+	flags.SetOutput(io.Discard) // the error has the message
 	do = c.setup(flags)
 	for len(given) > 0 {
 		err := flags.Parse(given)
@@ -154,7 +154,7 @@ func (c command) help() string {
 	return text
 }
 
-// explain prints the help on the commands whose names begin with these words, or all of it.
+// explain prints the help of the commands whose names begin with these words, or of all.
 func explain(out io.Writer, words []string) error {
 	name := strings.Join(words, " ")
 	var found []string
@@ -178,7 +178,7 @@ func unknownCommand(words []string) error {
 	return usageError(fmt.Sprintf("unknown command %.60q; `gateway help` lists all commands", strings.Join(words, " ")))
 }
 
-// asJSON declares the flag for programs.
+// asJSON declares the flag -json.
 func asJSON(flags *flag.FlagSet) *bool { return flags.Bool("json", false, "print JSON, for programs") }
 
 // configured is an action that needs the configuration.
@@ -199,8 +199,8 @@ func showVersion(*flag.FlagSet) action {
 	}
 }
 
-// newKey is `gateway key new`: it prints a key, which is kept nowhere, and what to
-// write into the clients file.
+// newKey is `gateway key new`: it prints a key, which is not stored, and what to add to the
+// clients file.
 func newKey(*flag.FlagSet) action {
 	return func(_ context.Context, in invocation) error {
 		name := in.args[0]

@@ -34,7 +34,7 @@ type config struct {
 	MaxPerAddress int    `env:"MAX_CONNECTIONS_PER_ADDRESS, default=256" min:"1" max:"1000000" or:"0 for no bound"`
 	LogLevel      string `env:"LOG_LEVEL, default=info"`
 	LogFormat     string `env:"LOG_FORMAT, default=json"`
-	// LogClientAddress is whether the line of a request has the client's address.
+	// LogClientAddress is whether the access log has the client's address.
 	LogClientAddress bool `env:"LOG_CLIENT_ADDRESS, default=false"`
 
 	Admin       admin.Config
@@ -48,23 +48,23 @@ type config struct {
 	Integrators integrator.Config
 	Quote       quote.Config
 
-	settings []variable // all of it, to be shown to an operator
-	warning  string     // about the environment; empty if there is none
+	settings []variable // all variables, for the health page
+	warning  string     // about the environment; empty for none
 }
 
-// errNoDeployment is the error of a DEPLOYMENT_FILE that is set and empty, as a missing variable of a compose file
-// leaves it: a default in its place would not be what the operator means.
+// errNoDeployment is the error for an empty DEPLOYMENT_FILE. A missing variable in a compose file becomes an empty one,
+// and the default would not be what the operator means.
 var errNoDeployment = errors.New("DEPLOYMENT_FILE: is set and empty; name the file with your contracts, " +
 	"or unset it to try the reference deployment, whose quotes must not be signed")
 
-// readConfig reports every problem at once: names with a slip, values that cannot be
-// parsed, and values that are not allowed.
+// readConfig reports every problem at once: misspelled names, values that cannot be parsed, and
+// values that are not allowed.
 func readConfig(ctx context.Context, env environment) (*config, error) {
 	problems, warning := env.misspelled()
 	if file, isSet := env["DEPLOYMENT_FILE"]; isSet && file == "" {
 		problems = append(problems, errNoDeployment)
 	}
-	set := make(map[string]string) // without those that cannot be read
+	set := make(map[string]string) // without those that cannot be parsed
 	for _, s := range settings(env) {
 		switch {
 		case s.err != nil:
@@ -76,7 +76,7 @@ func readConfig(ctx context.Context, env environment) (*config, error) {
 	lookup := envconfig.MapLookuper(set)
 	cfg := &config{RPC: rpc.ReadConfig(lookup.Lookup), warning: warning}
 	if err := envconfig.ProcessWith(ctx, &envconfig.Config{Target: cfg, Lookuper: lookup}); err != nil {
-		return nil, err // a default of ours is at fault: the rest can be read
+		return nil, err // one of our defaults is invalid: all other values can be parsed
 	}
 	if err := errors.Join(append(problems, cfg.validate())...); err != nil {
 		return nil, fmt.Errorf("the configuration is wrong:\n%w", err)
@@ -129,7 +129,7 @@ func servedPairs(d *chain.Deployment) string {
 	return fmt.Sprintf("%d of %d", len(d.Pairs()), len(chain.Pairs()))
 }
 
-// endpoints are those of the environment and of the file.
+// endpoints are those of the environment and of RPC_FILE.
 func (c *config) endpoints() (rpc.Config, error) {
 	if c.RPCFile == "" {
 		return c.RPC, nil

@@ -24,7 +24,7 @@ func from(t *testing.T, ip, addr string) net.Conn {
 	return conn
 }
 
-// getOn asks on a connection, and returns the answer, or nil if there is none.
+// getOn sends a request on a connection, and returns the response, or nil if there is none.
 func getOn(conn net.Conn, path string) *http.Response {
 	fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path) // it may be closed
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -75,8 +75,8 @@ func TestRelieve(t *testing.T) {
 	}
 }
 
-// An address that holds all connections it may is refused more, until one of them ends,
-// and others are not. The connections of a trusted proxy are those of many clients.
+// An address with all connections that it may have is refused more until one of them ends, and
+// other addresses are not. A trusted proxy has the connections of many clients.
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
 	for proxies, bounded := range map[string]bool{"": true, "127.0.0.9": false} {
 		base, _, stop := start(t, environment{

@@ -39,8 +39,8 @@ type core struct {
 	public     http.Handler
 }
 
-// newCore reads the deployment and the endpoints and prepares to quote. What has not
-// changed is taken from the core before. If nothing has, it is that core.
+// newCore reads the deployment and the endpoints and prepares to quote. It reuses what has not
+// changed since the previous core, and returns that core if nothing has.
 func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *core, err error) {
 	d, err := cfg.deployment()
 	endpoints, unread := cfg.endpoints()
@@ -83,7 +83,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 	return c, nil
 }
 
-// answers is what the versions answer from a core.
+// answers is the service of a core that the versions share.
 func (s *service) answers(cfg *config, c *core) api.Service {
 	tracker := status.New(c.deployment, c.chains, c.issuer, s.tracking)
 	return api.Service{
@@ -106,7 +106,7 @@ func (s *service) answers(cfg *config, c *core) api.Service {
 	}
 }
 
-// changes says in what the deployment or the endpoints differ.
+// changes lists the differences in the deployment and the endpoints.
 func (c *core) changes(before *core) []string {
 	changes := c.deployment.Changes(before.deployment)
 	if !c.endpoints.Equal(before.endpoints) {
@@ -115,8 +115,7 @@ func (c *core) changes(before *core) []string {
 	return changes
 }
 
-// use makes this the core that answers, and has it test its deployment where
-// there are endpoints.
+// use makes this the current core, and starts its self-checks if there are endpoints.
 func (s *service) use(ctx context.Context, cfg *config, c *core) {
 	parts := s.parts
 	parts.Modules = c.modules
@@ -134,7 +133,7 @@ func (s *service) use(ctx context.Context, cfg *config, c *core) {
 	}
 }
 
-// close ends the parts that another core, if there is one, does not use.
+// close closes the parts that the other core, if any, does not use.
 func (c *core) close(other *core) {
 	if c.stopChecks != nil {
 		c.stopChecks()
@@ -148,8 +147,7 @@ func (c *core) close(other *core) {
 	}
 }
 
-// reload reads the deployment and the endpoints again. If anything is wrong with
-// them, all stays as it is.
+// reload reads the deployment and the endpoints again. If either is invalid, nothing changes.
 func (s *service) reload(ctx context.Context, cfg *config) {
 	before := s.core.Load()
 	after, err := s.newCore(ctx, cfg, before)
@@ -165,7 +163,7 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 	s.log.Info("deployment and endpoints are reloaded",
 		"deployment", after.deployment.Name, "pairs", servedPairs(after.deployment), "changed", after.changes(before))
 	s.background.Go(s.log, "closing what a reload replaced", func() {
-		select { // until no request can be using it any more
+		select { // until no request can use it any more
 		case <-time.After(drainTimeout):
 		case <-s.stopped:
 		}
@@ -173,9 +171,8 @@ func (s *service) reload(ctx context.Context, cfg *config) {
 	})
 }
 
-// reloadOnHangup reads the known clients, the plan, the deployment and the
-// endpoints again on SIGHUP, until ctx ends. After that a signal does nothing: it
-// must not end a process that drains.
+// reloadOnHangup reloads the known clients, the plan, the deployment and the endpoints on
+// SIGHUP, until ctx ends. After that, the signal is ignored: it must not end a draining process.
 func (s *service) reloadOnHangup(ctx context.Context, cfg *config) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)

@@ -21,8 +21,7 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// health returns what the page about this process shows. It has the same sources as
-// the metrics.
+// health returns the tables of the health page. They have the same sources as the metrics.
 func (s *service) health(cfg *config, from metrics.Sources, started time.Time) func() []admin.Table {
 	return func() []admin.Table {
 		return []admin.Table{
@@ -127,16 +126,16 @@ func databaseTable(cfg *config, from metrics.Sources) admin.Table {
 	case strings.HasPrefix(cfg.Usage.DB, "postgres"):
 		kind = "PostgreSQL, shared"
 	}
-	kept := row(false, "Kept", kind)
-	kept.Unset = cfg.Usage.DB == ""
-	t := admin.Table{Title: "Usage database", Head: []string{"What", "Now"}, Rows: []admin.Row{kept}}
+	storage := row(false, "Storage", kind)
+	storage.Unset = cfg.Usage.DB == ""
+	t := admin.Table{Title: "Usage database", Head: []string{"What", "Now"}, Rows: []admin.Row{storage}}
 	for _, note := range from.UsageNotes() {
 		t.Rows = append(t.Rows, row(true, "Note", note))
 	}
 	return t
 }
 
-// checkTable shows what failed, and how many tests there were.
+// checkTable shows the failed tests and the totals.
 func checkTable(from metrics.Sources) admin.Table {
 	results := from.Checks()
 	sum, _ := tally(results)
@@ -167,8 +166,8 @@ func settingTable(cfg *config) admin.Table {
 // healthTimeout is shorter than the 30 seconds that Docker waits.
 const healthTimeout = 5 * time.Second
 
-// askHealth is `gateway health`: it asks the service that has the same environment. It needs no shell and
-// no other program, so that it works in an image that has nothing else.
+// askHealth is `gateway health`: it queries the service with the same environment. It needs no
+// shell and no other program, so that it works in an image without any.
 func askHealth(*flag.FlagSet) action {
 	return configured(func(_ context.Context, in invocation, cfg *config) error {
 		client := http.Client{Timeout: healthTimeout, Transport: &http.Transport{}} // without a proxy

@@ -15,23 +15,23 @@ const (
 	// maxQueued bounds the log lines that wait to be written, in bytes: some
 	// thousand requests.
 	maxQueued = 1 << 20
-	// gatherLog is how long lines gather: a write for each would cost a request more
-	// than its line.
-	gatherLog = 10 * time.Millisecond
+	// flushDelay is how long lines are batched: one write per line would cost a request
+	// more than the line itself.
+	flushDelay = 10 * time.Millisecond
 )
 
-// logQueue writes log lines in their order and in the background, so that a slow or
-// missing reader delays no request. When the queue is full, lines are dropped and
-// counted, and a later line of the log says how many.
+// logQueue writes log lines in order and in the background, so that a slow or missing reader
+// delays no request. When the queue is full, lines are dropped and counted, and a later line
+// logs how many.
 type logQueue struct {
-	out     io.Writer
-	direct  *slog.Logger // writes to out, for the line about dropped ones
-	writing sync.Mutex   // one flush at a time, which alone uses told and written
-	told    uint64       // dropped lines that the log has told of
-	written []byte       // the memory of the last batch, for the lines after the next
+	out      io.Writer
+	direct   *slog.Logger // writes to out, for the line about dropped ones
+	writing  sync.Mutex   // held by flush; guards reported and written
+	reported uint64       // dropped lines that have been logged
+	written  []byte       // the memory of the last batch, for the lines after the next
 
 	mu      sync.Mutex
-	waiting []byte // whole lines; if there are any, a flush is about to write them
+	waiting []byte // whole lines; if there are any, a flush is scheduled
 	dropped uint64 // lines
 }
 
@@ -45,7 +45,7 @@ func (q *logQueue) Write(line []byte) (int, error) {
 		return len(line), nil
 	}
 	if len(q.waiting) == 0 {
-		safego.After(gatherLog, nil, "flushing the log", q.flush)
+		safego.After(flushDelay, nil, "flushing the log", q.flush)
 	}
 	q.waiting = append(q.waiting, line...)
 	return len(line), nil
@@ -77,11 +77,11 @@ func (q *logQueue) flush() {
 	defer q.writing.Unlock()
 	q.mu.Lock()
 	batch := q.waiting
-	lost := q.dropped - q.told
+	lost := q.dropped - q.reported
 	q.waiting = q.written[:0]
 	q.written = batch
 	q.mu.Unlock()
-	if len(batch) == 0 { // Close was quicker, and out may be another's by now
+	if len(batch) == 0 { // Close came first, and out may be in use elsewhere by now
 		return
 	}
 	if _, err := q.out.Write(batch); err != nil {
@@ -89,13 +89,13 @@ func (q *logQueue) flush() {
 		defer q.mu.Unlock()
 		q.dropped += uint64(bytes.Count(batch, []byte("\n")))
 	} else if lost > 0 {
-		q.told += lost
+		q.reported += lost
 		q.direct.Error("log lines were dropped: the log writer was blocked", "lines", lost)
 	}
 }
 
-// logs are the two logs, their level, which can be changed while running, and
-// the queue that both write to.
+// logs are the two logs, their level, which can change at run time, and the queue that both
+// write to.
 type logs struct {
 	*slog.Logger
 	access *gateway.AccessLog

@@ -58,7 +58,7 @@ func TestLogKeepsItsOrderAndItsLastLine(t *testing.T) {
 		fmt.Fprintf(&want, "line %d\n", i)
 		fmt.Fprintf(q, "line %d\n", i)
 		if i%1000 == 0 {
-			time.Sleep(gatherLog) // so that it is written in parts
+			time.Sleep(flushDelay) // so that it is written in parts
 		}
 	}
 	q.Close(time.Minute)
@@ -120,8 +120,8 @@ func TestLogSurvivesItsWriter(t *testing.T) {
 	}
 }
 
-// A process whose log nobody reads, or whose reader ends, answers every request, and
-// SIGTERM ends it.
+// A process whose log is not read, or whose reader ends, answers every request, and SIGTERM
+// ends it.
 func TestUnreadLog(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: it asks two gateways many times; make test-all runs it")

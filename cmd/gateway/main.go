@@ -1,5 +1,5 @@
-// Command gateway serves swap quotes. Environment variables configure it, and all
-// are optional: see docs/operate. `gateway help` lists the commands beside it.
+// Command gateway serves swap quotes. It is configured by environment variables, all of them
+// optional: see docs/operate. `gateway help` lists its other commands.
 package main
 
 import (
@@ -10,7 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	_ "golang.org/x/crypto/x509roots/fallback" // for an image without certificates of a system
+	_ "golang.org/x/crypto/x509roots/fallback" // for an image without system certificates
 
 	"github.com/quotegate/quotegate/shared/safego"
 )
@@ -18,7 +18,7 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // or the process would end with the reader of its log
+	signal.Ignore(syscall.SIGPIPE) // otherwise the process would end with the reader of its log
 	err := execute(ctx, invocation{
 		args:   os.Args[1:],
 		env:    newEnvironment(os.Environ()),

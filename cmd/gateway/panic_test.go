@@ -15,24 +15,24 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
-// brokenConn has a bug in all that the bookkeeping of connections calls.
+// brokenConn panics in all methods that the bookkeeping of connections calls.
 type brokenConn struct{ net.Conn }
 
 func (brokenConn) RemoteAddr() net.Addr { panic("a bug in RemoteAddr") }
 
-// brokenListener has a bug in what a server calls first.
+// brokenListener panics in the method that a server calls first.
 type brokenListener struct{ net.Listener }
 
 func (brokenListener) Accept() (net.Conn, error) { panic("a bug in Accept") }
 func (brokenListener) Close() error              { return nil }
 
-// brokenWriter is a log writer with a bug.
+// brokenWriter is a log writer that panics.
 type brokenWriter struct{}
 
 func (brokenWriter) Write([]byte) (int, error) { panic("a bug in Write") }
 
-// Each piece of background work of this package panics, and the process goes on. Work that
-// is repeated is repeated. Those of other packages have such a test there.
+// Each background task of this package panics, and the process continues. Periodic tasks run
+// again. Those of other packages have such a test there.
 func TestBackgroundWorkSurvivesPanics(t *testing.T) {
 	for name, tt := range map[string]struct {
 		panics uint64
@@ -89,8 +89,7 @@ func TestLogWriterThatPanics(t *testing.T) {
 	q.Close(time.Minute)
 }
 
-// What a reload replaced is closed in the background. If that panics, the service closes
-// all the same.
+// What a reload replaced is closed in the background. If that panics, the service still closes.
 func TestClosingTheOldCorePanics(t *testing.T) {
 	file := tempFile(t, string(chain.ReferenceFile()))
 	cfg, err := readConfig(t.Context(), environment{"DEPLOYMENT_FILE": file})

@@ -13,8 +13,8 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
-// simulatePlan is `gateway plan simulate`: it predicts whom a plan would refuse, from the
-// calls in USAGE_DB.
+// simulatePlan is `gateway plan simulate`: it predicts which clients a plan would refuse, from
+// the calls in USAGE_DB.
 func simulatePlan(flags *flag.FlagSet) action {
 	asJSON := asJSON(flags)
 	return configured(func(ctx context.Context, in invocation, cfg *config) error {
@@ -43,7 +43,7 @@ type checked struct {
 	File     string              `json:"file"`
 	Hash     string              `json:"hash,omitempty"`
 	Valid    bool                `json:"valid"`
-	Faults   []string            `json:"faults"` // of a plan that is not valid
+	Faults   []string            `json:"faults"` // of an invalid plan
 	At       time.Time           `json:"at"`
 	Warnings []string            `json:"warnings"` // about the counts
 	Versions []lifecycle.Outlook `json:"versions"` // of a valid plan
@@ -70,8 +70,8 @@ func planCheckOf(flags *flag.FlagSet) *planCheck {
 	return p
 }
 
-// run describes a plan at a time, or returns all its faults. With USAGE_DB it also says
-// what its gates make of the counts.
+// run describes a plan at a time, or returns all its faults. With USAGE_DB, it also evaluates
+// the gates.
 func (p *planCheck) run(ctx context.Context, in invocation, cfg *config, versions []string, now time.Time) error {
 	c := checked{
 		File:     in.args[0],
@@ -104,8 +104,7 @@ func (p *planCheck) run(ctx context.Context, in invocation, cfg *config, version
 	return texts.ExecuteTemplate(in.stdout, "plan.txt", c)
 }
 
-// readGates adds what the counts say about the gates of the plan now, if there is a
-// database.
+// readGates evaluates the gates of the plan now, if there is a database.
 func (c *checked) readGates(ctx context.Context, cfg *config, versions []string, now time.Time) {
 	if cfg.Usage.DB == "" {
 		return

@@ -28,9 +28,9 @@ func hangUp(t *testing.T) {
 	}
 }
 
-// A reload of files that have not changed builds nothing: whoever changes the plan sends
-// the same signal, and the pages and documents of a core take megabytes to make. One
-// that is under way while the service closes leaves nothing open.
+// A reload of unchanged files builds nothing: a change of the plan needs the same signal, and
+// the pages and documents of a core take megabytes to build. A reload in progress while the
+// service closes leaves nothing open.
 func TestReload(t *testing.T) {
 	asked, slow := make(chan struct{}), make(chan struct{})
 	var once sync.Once
@@ -62,7 +62,7 @@ func TestReload(t *testing.T) {
 		t.Error("nothing has changed, and there is a new core")
 	}
 
-	// Another receiver: the fees are asked for anew, which takes as long as it takes.
+	// Another receiver: the fees are looked up again, which takes a while.
 	const receiver = "0x25b3Af079309a5477760AC0405107952d11c8fd9"
 	writeFile(t, deployment, strings.Replace(reference, receiver, "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", 1))
 	hang.Store(true)
@@ -84,8 +84,8 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// The files of a running service are rewritten. Pipes that nobody writes to do not hold it
-// up, a bad file keeps out the good ones that belong to it, and good ones count.
+// The files of a running service are rewritten. Pipes without a writer do not block it, an
+// invalid file also blocks the valid ones that belong to it, and valid ones are used.
 func TestHangupReloadsFiles(t *testing.T) {
 	const (
 		oldRouter = "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"
@@ -161,7 +161,7 @@ func TestHangupReloadsFiles(t *testing.T) {
 	wantStatus(200, quotePath, key)
 	wantStatus(410, quotes+quoteQuery, key)
 
-	// A bad deployment keeps the good endpoints out, too.
+	// An invalid deployment also blocks valid endpoints.
 	replace("DEPLOYMENT_FILE", `{"name": "broken"}`)
 	replace("RPC_FILE", `{"endpoints": {"1": ["`+front.SecretURL()+`"]}}`)
 	replace("CLIENTS_FILE", lastLine(printed))

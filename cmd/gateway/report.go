@@ -15,8 +15,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/store"
 )
 
-// openUsage opens the counts of a service for reading, with what CLIENTS_FILE says about
-// the clients.
+// openUsage opens the counts of a service for reading, with the clients of CLIENTS_FILE.
 func openUsage(
 	ctx context.Context, cfg *config, versions []string, now time.Time,
 ) (reader *evidence.Reader, closeDB func(), err error) {
@@ -38,8 +37,8 @@ func openUsage(
 	return evidence.New(db, options, evidence.Writer{}), closeDB, nil
 }
 
-// writeReport is `gateway report`: it writes the operator's page as a file of its
-// own. The database and the plan are only read.
+// writeReport is `gateway report`: it writes the operator's page as a self-contained file. The
+// database and the plan are only read.
 func writeReport(flags *flag.FlagSet) action {
 	file := flags.String("o", "", "the `FILE` to write; - is standard output")
 	return configured(func(ctx context.Context, in invocation, cfg *config) error {

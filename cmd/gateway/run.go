@@ -23,11 +23,11 @@ const (
 	// cost another deadline per request, and no endpoint takes a body.
 	readTimeout    = 5 * time.Second
 	writeTimeout   = 20 * time.Second // longer than the gateway's own deadline
-	profileTimeout = 3 * time.Minute  // a CPU profile takes as long as it is asked to
+	profileTimeout = 3 * time.Minute  // for CPU profiles
 	idleTimeout    = 75 * time.Second // longer than load balancers keep theirs, usually 60 seconds
 	maxHeaderBytes = 16 << 10
 	drainTimeout   = 25 * time.Second // longer than any request may take
-	logTimeout     = 2 * time.Second  // for the last lines, if nobody reads them
+	logTimeout     = 2 * time.Second  // for the last lines, if the writer is blocked
 )
 
 // run serves until ctx ends. Then it drains: it stops being ready, finishes the
@@ -90,7 +90,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	return s.drain(server, cfg.DrainDelay)
 }
 
-// serve serves until the server is closed, and says why it ended.
+// serve serves until the server is closed, and sends why it ended.
 func (s *service) serve(server *http.Server, listener net.Listener, ended chan<- error) {
 	safego.Go(s.log, "a listener", func() {
 		ended <- safego.Try(s.log, "serving", func() error { return server.Serve(listener) })
@@ -123,24 +123,24 @@ func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *ht
 	}
 }
 
-// connections bounds the connections of a server. At the bound, new ones wait in the
-// kernel until another one closes. Near the bound the server keeps no idle connection
-// open, so that there is room for new requests.
+// connections bounds the connections of a server. At the bound, new ones wait in the kernel
+// until another one closes. Near the bound, the server closes idle connections, so that there
+// is room for new requests.
 type connections struct {
 	max        int
-	perAddress int // further ones of an address are closed; 0 for no bound
+	perAddress int // more from one address are closed; 0 for no bound
 	log        *slog.Logger
 
 	mu     sync.Mutex
 	open   int
-	from   map[limit.Source]int // those that are open, by their source
+	from   map[limit.Source]int // open connections by source
 	warned time.Time
 }
 
 func newConnections(cfg *config, log *slog.Logger) *connections {
 	c := &connections{max: cfg.MaxConnections, perAddress: cfg.MaxPerAddress, log: log, from: map[limit.Source]int{}}
 	if len(cfg.Caller.TrustedProxies) > 0 {
-		c.perAddress = 0 // all clients of a proxy have its address
+		c.perAddress = 0 // all clients of a proxy share its address
 	}
 	return c
 }
@@ -175,7 +175,7 @@ func (c *connections) count(conn net.Conn, state http.ConnState) {
 	source := limit.Address(tcp.AddrPort().Addr())
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if state != http.StateNew { // it is closed
+	if state != http.StateNew { // closed or hijacked
 		c.open--
 		c.from[source]--
 		if c.from[source] == 0 {
@@ -196,13 +196,13 @@ func (c *connections) count(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// relieve turns idle connections off while more than three quarters of the bound
-// are open, and on again below a half.
+// relieve turns keep-alive off while more than three quarters of the bound are open, and on
+// again below a half.
 func (c *connections) relieve(keepAlive func(bool)) {
 	open := c.Open()
 	switch {
 	case open > c.max*3/4:
-		keepAlive(false) // each time: it closes those that are idle now
+		keepAlive(false) // every time: it closes the connections that are idle now
 	case open < c.max/2:
 		keepAlive(true)
 	}

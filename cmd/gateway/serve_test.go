@@ -17,8 +17,8 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 )
 
-// A service without any configuration quotes. The admin listener tells what was asked,
-// and the public one does not.
+// A service without any configuration quotes. The admin listener reports usage, and the public
+// one does not.
 func TestServesWithoutAnyConfiguration(t *testing.T) {
 	version, quotes := oldest(t)
 	base, admin, stop := start(t, environment{})
@@ -63,7 +63,7 @@ func TestServesWithoutAnyConfiguration(t *testing.T) {
 			t.Errorf("%s: got %d, and %d on the public listener", path, status, public)
 		}
 	}
-	// `gateway health` asks the service of this machine.
+	// `gateway health` queries the service of this machine.
 	env := environment{"LISTEN_ADDR": ":" + base[strings.LastIndex(base, ":")+1:]}
 	if out, err := runCommand(t, env, "health"); err != nil || out != "ok\n" {
 		t.Errorf("got %v, %q", err, out)
@@ -93,8 +93,8 @@ func TestBadFilesStopTheStart(t *testing.T) {
 	}
 }
 
-// With two pools it serves the two pairs between them, needs nothing of other chains or of
-// the issuer, and says how much that is.
+// With two pools, it serves the two pairs between them, needs no other chain and no issuer, and
+// logs how many pairs it serves.
 func TestPartialDeployment(t *testing.T) {
 	path := tempFile(t, `{"name": "small", "tracking": "reference",
 		"pools": [{"chainId": 1, "token": "USDC", "router": "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d"},
@@ -125,8 +125,8 @@ func TestPartialDeployment(t *testing.T) {
 	wantContains(t, log.String(), fmt.Sprintf(`"deployment":"small","pairs":"2 of %d"`, len(chain.Pairs())))
 }
 
-// slowNode is a JSON-RPC node of the hub that holds its answer about an integrator
-// back until it is released. It refuses what the service asks to test itself.
+// slowNode is a JSON-RPC node of the hub that holds back its answer about an integrator until it
+// is released. It refuses the calls of self-checks.
 func slowNode(t *testing.T) (url string, asked <-chan struct{}, release func()) {
 	t.Helper()
 	const integrator = "fb6916095ca1df60bb79ce92ce3ea74c37c5d359"
@@ -195,7 +195,7 @@ func TestDrain(t *testing.T) {
 }
 
 // SIGTERM ends a process with exit code 0. Until then it still quotes, its public health
-// check tells load balancers to send elsewhere, and a hangup does not end it.
+// check makes load balancers send elsewhere, and a hangup does not end it.
 func TestProcess(t *testing.T) {
 	t.Parallel()
 	i := process(t, "DRAIN_DELAY=3s")

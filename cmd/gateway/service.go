@@ -35,14 +35,14 @@ type service struct {
 	lifecycle *lifecycle.Keeper
 	limiter   *limit.Limiter
 	recorder  *usage.Recorder
-	hooks     integrator.Hooks // that count lookups in metrics
-	tracking  status.Options   // that counts answers in metrics
+	hooks     integrator.Hooks // count lookups in metrics
+	tracking  status.Options   // count answers in metrics
 	log       *slog.Logger
 	parts     gateway.Parts // of the public handler, without the modules
 	draining  atomic.Bool
 
 	connections *connections
-	background  safego.Group  // what waits for SIGHUP, and closes what a reload has replaced
+	background  safego.Group  // waits for SIGHUP, and closes what a reload has replaced
 	stopped     chan struct{} // closed by close
 }
 
@@ -127,7 +127,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 // countsTimeout is how long the last counts may take to be written. A test shortens it.
 var countsTimeout = 15 * time.Second
 
-// startRecorder starts to record who calls which version.
+// startRecorder starts recording who calls which version.
 func (s *service) startRecorder(ctx context.Context, cfg *config, versions []string) error {
 	counts, err := store.Open(cfg.Usage)
 	if err != nil {
@@ -148,7 +148,7 @@ func (s *service) startRecorder(ctx context.Context, cfg *config, versions []str
 	return nil
 }
 
-// sources are what the metrics and the page about this process show.
+// sources are the data of the metrics and the health page.
 func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	return metrics.Sources{
 		IssuerFees: func() []fee.IssuerFee { return s.core.Load().issuer.State() },
@@ -168,13 +168,13 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	}
 }
 
-// ServeHTTP answers with the core that is current.
+// ServeHTTP answers with the current core.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.core.Load().public.ServeHTTP(w, r)
 }
 
-// ready is an error from the moment the service drains, and while its counts have
-// nowhere to go, because the database has a schema that this release does not know.
+// ready is an error while the service drains, and while its counts cannot be stored because
+// this release does not know the schema of the database.
 func (s *service) ready() error {
 	if s.draining.Load() {
 		return errors.New("draining")
@@ -182,9 +182,9 @@ func (s *service) ready() error {
 	return s.recorder.Unfit()
 }
 
-// close stops the parts that were started, and returns an error if counts are lost. Whoever
-// calls it has ended the context of reloadOnHangup: a reload that is in progress may still
-// make parts, which are to be stopped too.
+// close stops the parts that were started, and returns an error if counts are lost. Cancel the
+// context of reloadOnHangup first: a reload in progress may still start parts, which close then
+// stops too.
 func (s *service) close() (err error) {
 	close(s.stopped)
 	s.background.Wait()

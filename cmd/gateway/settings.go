@@ -28,13 +28,12 @@ type variable struct {
 	limits   setting.Limits
 	secret   bool // its value is never shown
 
-	text string // what is in force
+	text string // the effective value
 	from string // "environment", "file" or "default"
 	err  error  // about the text or the file
 }
 
-// settings lists every variable: those in the env tags of config, and one for
-// each chain.
+// settings lists every variable: those in the env tags of config, and one for each chain.
 func settings(env environment) []variable {
 	all := settingsOf(reflect.TypeFor[config]())
 	for i := range all {
@@ -70,12 +69,12 @@ func settingsOf(t reflect.Type) (all []variable) {
 	return all
 }
 
-// fileSuffix makes the name of a variable that names a file. Every secret may be
-// in a file: ADMIN_TOKEN_FILE names the one that holds ADMIN_TOKEN.
+// fileSuffix ends the name of a variable for a file. Every secret may be in a file:
+// ADMIN_TOKEN_FILE names the one with ADMIN_TOKEN.
 const fileSuffix = "_FILE"
 
-// read takes the text in the environment or in the file that it names. A number that
-// is set but empty counts as not set: an empty RATE_LIMIT must not turn the limit off.
+// read reads the value from the environment, or from the file that it names. A number that is
+// set but empty counts as not set: an empty RATE_LIMIT must not turn the limit off.
 func (s *variable) read(env environment) {
 	text, set := env[s.name]
 	path := env[s.name+fileSuffix]
@@ -114,7 +113,7 @@ func readSecret(path string) (string, error) {
 	})
 }
 
-// unreadable says that a text is not of the variable's type. No secret is a number.
+// unreadable is an error if the text is not of the variable's type. No secret is a number.
 func (s variable) unreadable() error {
 	var err error
 	what := ""
@@ -136,7 +135,7 @@ func (s variable) unreadable() error {
 	return nil
 }
 
-// shown is the text as it may be shown to anybody: a secret is hidden.
+// shown is the text fit to show: a secret is hidden.
 func (s variable) shown() string {
 	if s.secret && s.text != "" {
 		return "[hidden]"
@@ -144,7 +143,7 @@ func (s variable) shown() string {
 	return asWord(s.text)
 }
 
-// asWord quotes a text that would not stand as one word in a line.
+// asWord quotes a text that would not read as one word in a line.
 func asWord(text string) string {
 	unclear := func(r rune) bool { return r == '"' || unicode.IsSpace(r) || !unicode.IsPrint(r) }
 	if text == "" || strings.ContainsFunc(text, unclear) {
@@ -153,7 +152,7 @@ func asWord(text string) string {
 	return text
 }
 
-// environment is all variables of the process, ours and those of others.
+// environment is all variables of the process, ours and others.
 type environment map[string]string
 
 // newEnvironment reads variables as os.Environ gives them.
@@ -166,8 +165,8 @@ func newEnvironment(variables []string) environment {
 	return env
 }
 
-// showConfig is `gateway config`: it shows what is in force, where it came from, and what is allowed, also for a
-// configuration with mistakes, so that they can be found.
+// showConfig is `gateway config`: it shows the effective settings, their origins and their limits, even if some are
+// invalid, so that the mistakes can be found.
 func showConfig(*flag.FlagSet) action {
 	return func(ctx context.Context, in invocation) error {
 		table := tabwriter.NewWriter(in.stdout, 0, 0, 2, ' ', 0)
@@ -183,14 +182,14 @@ func showConfig(*flag.FlagSet) action {
 	}
 }
 
-// ourPrefixes begin the names of settings that no other program is likely to share.
+// ourPrefixes are prefixes of settings that no other program is likely to use.
 var ourPrefixes = []string{
 	rpc.VariablePrefix, "USAGE_", "LIFECYCLE_", "DEPLOYMENT_", "INTEGRATOR_", "TRUSTED_", "ISSUER_", "REDIS_",
 }
 
-// misspelled finds the variables that may be meant as a setting, which would otherwise
-// silently keep its default. The names that are meant for this program and wrong are
-// problems. Those that may be another program's are listed in the warning.
+// misspelled finds the variables that are probably meant as a setting, which would otherwise
+// silently keep its default. Names that are clearly meant for this program are problems. Those
+// that may be another program's are listed in the warning.
 func (e environment) misspelled() (problems []error, warning string) {
 	var known []string
 	for _, s := range settings(nil) {
@@ -229,8 +228,8 @@ func (e environment) misspelled() (problems []error, warning string) {
 	return problems, warning
 }
 
-// resembled is the setting that a name equals, or else one that it is one edit away from,
-// if letter case and underscores do not count. It is empty without one.
+// resembled is the setting that a name equals, or is one edit away from, ignoring letter case
+// and underscores. It is empty if there is none.
 func resembled(name string, known []string) (near string) {
 	letters := lettersOf(name)
 	for _, setting := range known {
@@ -246,8 +245,8 @@ func resembled(name string, known []string) (near string) {
 
 func lettersOf(name string) string { return strings.ToLower(strings.ReplaceAll(name, "_", "")) }
 
-// oneEdit reports whether two texts differ in one letter that is missing, added or
-// replaced, or in two neighbours that are swapped.
+// oneEdit reports whether two texts differ by one letter inserted, deleted or replaced, or by
+// two adjacent letters swapped.
 func oneEdit(a, b string) bool {
 	for a != "" && b != "" && a[0] == b[0] {
 		a = a[1:]

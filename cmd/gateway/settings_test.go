@@ -17,8 +17,8 @@ import (
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 )
 
-// The settings are those that envconfig looks up, with the same defaults. Those that may
-// hold a secret are hidden.
+// The settings are those that envconfig looks up, with the same defaults. Those that may contain
+// a secret are hidden.
 func TestSettingsAreThoseThatAreRead(t *testing.T) {
 	var asked, described []string
 	lookup := envconfig.LookuperFunc(func(name string) (string, bool) {
@@ -164,7 +164,7 @@ func TestEveryMistakeIsReported(t *testing.T) {
 	}
 }
 
-// TestEmptyValues are what a compose file makes of a variable that is not set.
+// TestEmptyValues: in a compose file, a variable that is not set becomes an empty one.
 func TestEmptyValues(t *testing.T) {
 	env := environment{}
 	for _, s := range settings(nil) {
@@ -288,8 +288,8 @@ func TestSecretsFromFiles(t *testing.T) {
 	}
 }
 
-// TestMisspelledNames: what is meant for this program and wrong is a problem, and what may
-// be another program's is a warning.
+// TestMisspelledNames: a wrong name that is clearly meant for this program is a problem, and one
+// that may be another program's is a warning.
 func TestMisspelledNames(t *testing.T) {
 	const chains = "endpoints are in RPC_URLS_<chain>, and `gateway config` lists the chains. If it"
 	for name, tt := range map[string]struct{ problem, warning string }{

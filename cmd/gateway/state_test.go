@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A service whose database a later release has written to is not ready, answers all the
-// same, and is ready again once that is undone. It does not start with such a database.
+// A service whose database has the schema of a later release is not ready but still answers, and
+// is ready again once that is undone. It does not start with such a database.
 func TestSchemaOfTheDatabase(t *testing.T) {
 	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}
 	cfg, err := readConfig(t.Context(), env)
@@ -65,7 +65,7 @@ func setSchema(t *testing.T, file, version string) {
 	}
 }
 
-// loseCounts has the service give its last counts up soon.
+// loseCounts makes the service abandon its last counts early.
 func loseCounts(t *testing.T) {
 	t.Helper()
 	before := countsTimeout
@@ -73,8 +73,8 @@ func loseCounts(t *testing.T) {
 	t.Cleanup(func() { countsTimeout = before })
 }
 
-// An instance that starts while the database is away cannot know whether the gate has
-// let the sunset pass. It serves the version, and says so.
+// An instance that starts while the database is down cannot know whether the gate has passed. It
+// serves the version, and logs that.
 func TestInstanceWithoutTheDatabase(t *testing.T) {
 	loseCounts(t)
 	version, quotes := oldest(t)
@@ -93,7 +93,7 @@ func TestInstanceWithoutTheDatabase(t *testing.T) {
 	wantContains(t, body, `quotegate_version_gate_unknown{version="`+version+`"} 1`)
 }
 
-// Counts that cannot be written at the end are an error, so that the exit code tells.
+// Counts that cannot be written at the end are an error, so that the exit code shows it.
 func TestLostCounts(t *testing.T) {
 	loseCounts(t)
 	folder := filepath.Join(t.TempDir(), "counts")

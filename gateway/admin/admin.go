@@ -1,11 +1,10 @@
-// Package admin serves the operator on a listener of its own: pages for retiring a
-// version, metrics, usage, the plan, the log level, profiles and health probes. Each
-// page has a template of the same name.
+// Package admin serves operators on a separate listener: pages for retiring a version, metrics,
+// usage, the plan, the log level, profiles and health probes. Each page has a template of the
+// same name.
 //
-// The listener accepts only local requests unless a token is configured; then every
-// request except a probe needs the token. Pages have no script and load nothing. All
-// text from clients is escaped and shortened. No request changes anything, except the
-// log level.
+// The listener accepts only local requests unless a token is configured; then every request
+// except a probe needs the token. Pages have no scripts and load nothing. All text from clients
+// is escaped and truncated. Requests change nothing except the log level.
 package admin
 
 import (
@@ -46,13 +45,13 @@ type Options struct {
 	Metrics  http.Handler // for Prometheus
 	Usage    Reporter     // what /admin/usage shows
 
-	// What the pages show beside the usage. /admin/lifecycle shows the plan, too.
+	// What the pages show besides the usage. /admin/lifecycle shows the plan, too.
 	Plan   func() lifecycle.Snapshot
 	Moves  map[string][]string // what clients have to do to leave a version, by version
 	Health func() []Table
 
-	// Ready returns why the service should get no new requests, or nil. Anyone
-	// who can reach the listener can read the reason.
+	// Ready returns why the service should get no new requests, or nil. Anyone who can reach
+	// the listener can read the reason.
 	Ready func() error
 
 	Level *slog.LevelVar // of the log
@@ -89,8 +88,7 @@ func Handler(o Options) http.Handler {
 	return h.routes()
 }
 
-// routes says what is at which path. Every request passes the middleware, also one to a
-// path where nothing is.
+// routes registers all paths. Every request passes the middleware, even for an unknown path.
 func (h *handler) routes() chi.Router {
 	r := chi.NewRouter()
 	r.Use(h.recover, setHeaders, h.authorize)
@@ -137,8 +135,8 @@ func setHeaders(next http.Handler) http.Handler {
 	})
 }
 
-// authorize answers what is refused. Probes are not. They are known by the path as it is
-// sent, which is what chi goes by.
+// authorize refuses requests, except probes. These are recognised by the escaped path, which is
+// what chi matches.
 func (h *handler) authorize(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path := r.URL.EscapedPath()
@@ -156,7 +154,8 @@ func (h *handler) authorize(next http.Handler) http.Handler {
 	})
 }
 
-// warn logs a refusal, at most 20 times a second. The next line says how many were left out.
+// warn logs a refusal, at most 20 times a second. The next line has the number of those that were
+// not logged.
 func (h *handler) warn(why string, r *http.Request) {
 	if !h.logged.Allow() {
 		h.unlogged.Add(1)
@@ -165,9 +164,9 @@ func (h *handler) warn(why string, r *http.Request) {
 	h.options.Log.Warn("admin: request refused", "remote", r.RemoteAddr, "why", why, "unlogged", h.unlogged.Swap(0))
 }
 
-// challenge asks for the token, some times a minute. The right token always passes.
+// challenge requests the token, up to wrongPerMinute times. The right token always passes.
 func (h *handler) challenge(w http.ResponseWriter, r *http.Request, why string) {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr) // peers without an address have a limit together
+	host, _, _ := net.SplitHostPort(r.RemoteAddr) // peers without an address share a limit
 	if h.wrongTokens.OnLimit(w, r, httprate.CanonicalizeIP(host)) {
 		fail(w, http.StatusTooManyRequests, fmt.Sprintf(
 			"Rate limit exceeded: %d wrong tokens per minute. Retry in a minute.", wrongPerMinute))
@@ -194,9 +193,9 @@ func (h *handler) recover(next http.Handler) http.Handler {
 	})
 }
 
-// refusal is why a request is not answered. The status is 0 if it is answered. Without a
-// token, its Host must be this machine. That protects against DNS rebinding: a web page in
-// the operator's browser can send requests here if its own host name resolves to 127.0.0.1.
+// refusal is why a request is refused. The status is 0 if it is accepted. Without a token, Host
+// must be this machine. That protects against DNS rebinding: a web page in the operator's
+// browser can send requests here if its own host name resolves to 127.0.0.1.
 func (h *handler) refusal(r *http.Request) (status int, why string) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -215,24 +214,23 @@ func (h *handler) refusal(r *http.Request) (status int, why string) {
 	return 0, ""
 }
 
-// foreign reports whether a web page of another site made a browser send the request.
-// Only a link from elsewhere, as in a runbook or a chat, may open a page: it shows
-// nothing to the site that it is on. All other reads are for programs, and for links on
-// our own pages.
+// foreign reports whether a web page of another site made a browser send the request. Links on
+// other sites, as in a runbook or a chat, may only open a page, of which the other site sees
+// nothing. All other reads are for programs, and for links on our own pages.
 func foreign(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return new(http.CrossOriginProtection).Check(r) != nil
 	}
 	h := r.Header
 	opened := h.Get("Sec-Fetch-Mode") == "navigate" && h.Get("Sec-Fetch-Dest") == "document"
-	untold := h.Get("Sec-Fetch-Site") == "" && h.Get("Origin") == "" // by a browser that says nothing
-	mayOpen := (opened || untold) && slices.Contains(pagePaths, r.URL.Path)
+	unknown := h.Get("Sec-Fetch-Site") == "" && h.Get("Origin") == "" // the browser sends neither
+	mayOpen := (opened || unknown) && slices.Contains(pagePaths, r.URL.Path)
 	return fromElsewhere(r) && !mayOpen
 }
 
-// fromElsewhere reports whether a page of another site may be behind a request. A
-// browser tells by Sec-Fetch-Site, but not to a server without TLS on another
-// machine: there it must name this listener as the origin or the referring page.
+// fromElsewhere reports whether a page of another site may be behind a request. Browsers say so
+// in Sec-Fetch-Site, but not to a server without TLS on another machine: there, Origin or
+// Referer must name this listener.
 func fromElsewhere(r *http.Request) bool {
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" {
 		return site != "same-origin" && site != "none"
@@ -244,8 +242,8 @@ func fromElsewhere(r *http.Request) bool {
 	return strings.HasPrefix(r.UserAgent(), "Mozilla/") // as every browser's begins
 }
 
-// given is the token in a request: a Bearer token or, since browsers can ask for
-// one, the password of Basic. It is empty if there is none.
+// given is the token in a request: a Bearer token or the Basic password, for which browsers can
+// prompt. It is empty if there is none.
 func given(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password

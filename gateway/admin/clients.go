@@ -23,7 +23,7 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if query.Version == "" && query.Old == "" {
-		query.Old = "yes" // those who have to move are what the page is about
+		query.Old = "yes" // the page is about the clients that have to move
 	}
 	facts := h.counted(r, "Clients", query)
 	if facts.Missing != "" {
@@ -33,7 +33,7 @@ func (h *handler) clients(w http.ResponseWriter, r *http.Request) {
 	h.send(w, http.StatusOK, "clients.html", facts)
 }
 
-// query reads which clients a request asks for. A window is one of the plan in force.
+// query parses the filter of a request. A window is one of the plan in force.
 func (h *handler) query(r *http.Request) (evidence.Query, error) {
 	query, err := evidence.ParseQuery(r.URL.Query(), h.options.Versions)
 	if err == nil && query.Window+query.Gate != "" {
@@ -42,7 +42,7 @@ func (h *handler) query(r *http.Request) (evidence.Query, error) {
 	return query, err
 }
 
-// queried answers 400 to a wrong query, and 503 while the counts cannot be read.
+// queried answers 400 to an invalid query, and 503 while the counts cannot be read.
 func (h *handler) queried(answer func(context.Context, http.ResponseWriter, evidence.Query) error) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := h.query(r)
@@ -89,8 +89,8 @@ func (a *attachment) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// InNext says whether the open or next window of a client's version refuses it. One
-// that has moved does not call the version any more, and is not counted either.
+// InNext says whether the open or next window of a client's version refuses it. A client that
+// has moved no longer calls the version, and is not counted either.
 func (f *Facts) InNext(c *evidence.Client) string {
 	s := f.Schedule(c.Version)
 	b := f.Window(c.Version)
@@ -125,6 +125,7 @@ func (c column) Direction() string {
 // Columns are those of the table of clients that have a value. The first is its name.
 func (f *Facts) Columns() []column {
 	inWindow := func(c *evidence.Client) bool { return f.Window(c.Version) != nil }
+	isNotified := func(c *evidence.Client) bool { return !c.Notified.IsZero() }
 	all := []column{
 		{Text: "Client", Sort: "name"},
 		{Text: "Version"},
@@ -135,7 +136,7 @@ func (f *Facts) Columns() []column {
 		{Text: "30 days", Sort: "calls30", About: "Calls in 30 days", Number: true},
 		{Text: "90 days", Sort: "calls", About: "Calls in 90 days", Number: true},
 		{Text: "Moved", About: "Last served by " + f.Current + ", or marked by you", has: (*evidence.Client).HasMoved},
-		{Text: "Told", About: "By CLIENTS_FILE", has: func(c *evidence.Client) bool { return !c.Notified.IsZero() }},
+		{Text: "Notified", About: "By CLIENTS_FILE", has: isNotified},
 		{Text: "Software", has: func(c *evidence.Client) bool { return c.Software != "" }},
 		{Text: "Last 410", has: func(c *evidence.Client) bool { return !c.Last410.IsZero() }},
 		{Text: "Rehearsed", has: func(c *evidence.Client) bool { return !c.Rehearsed.IsZero() }},
@@ -146,7 +147,7 @@ func (f *Facts) Columns() []column {
 	})
 }
 
-// Shown has the columns that are shown.
+// Shown is the set of columns that are shown.
 func (f *Facts) Shown() map[string]bool {
 	shown := map[string]bool{}
 	for _, c := range f.Columns() {
@@ -155,7 +156,7 @@ func (f *Facts) Shown() map[string]bool {
 	return shown
 }
 
-// place is where a client stands in the order of which a window takes its share.
+// place is a client's position in the order from which a window takes its share.
 func place(c *evidence.Client) string {
 	if c.Position < 0 {
 		return "position not known"
@@ -163,8 +164,8 @@ func place(c *evidence.Client) string {
 	return fmt.Sprintf("position %.3f", c.Position)
 }
 
-// queryPath is the address of the clients of a query with another value of one of its
-// parameters. It leads to the first page, unless that is the parameter.
+// queryPath is the path of a query with another value of one of its parameters. It leads to the
+// first page, unless the parameter is the page.
 func queryPath(path string, q evidence.Query, name, value string) string {
 	values := q.Values()
 	values.Del("page")
@@ -179,16 +180,16 @@ func softwarePath(name string) string {
 	return queryPath("/clients", evidence.Query{}, "software", name)
 }
 
-// Kept are the parameters that the form leaves as they are.
-func (f *Facts) Kept() map[string]string {
-	kept := map[string]string{}
+// Fixed are the parameters that the form does not change.
+func (f *Facts) Fixed() map[string]string {
+	fixed := map[string]string{}
 	values := f.Query.Values()
 	for _, name := range []string{"old", "software", "kind", "window", "gate", "sort"} {
 		if value := values.Get(name); value != "" && value != "yes" { // old versions are the default
-			kept[name] = value
+			fixed[name] = value
 		}
 	}
-	return kept
+	return fixed
 }
 
 func (h *handler) client(w http.ResponseWriter, r *http.Request) {
@@ -208,7 +209,7 @@ func (h *handler) client(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// ofClient prepares the page of a client: its versions, the one that ends first first.
+// ofClient prepares the page of a client. The version that ends first comes first.
 func (f *Facts) ofClient() *Facts {
 	sooner := func(a, b evidence.Client) int { return f.end(a.Version).Compare(f.end(b.Version)) }
 	f.Report.Clients = slices.SortedStableFunc(slices.Values(f.Report.Clients), sooner)
@@ -223,12 +224,12 @@ var (
 	letterTemplate = text.Must(text.New("").Funcs(functions).Parse(letterText))
 )
 
-// Letter is a text to a client, with its own numbers, the windows that refuse it and
-// the steps that concern it.
+// Letter is a text to a client, with its own numbers, the windows that refuse it and the steps
+// that it has to take.
 func (f *Facts) Letter(c *evidence.Client) (string, error) {
 	s := f.dates(c.Version)
 	to := f.Current
-	moves := f.Moves[c.Version] // what everyone has to do; then comes what its calls showed
+	moves := f.Moves[c.Version] // what every client has to do; the findings of its calls follow
 	if moves == nil {
 		moves = []string{fmt.Sprintf("Call %s instead of %s, and read the answer in its new format.", to, c.Version)}
 	}
@@ -246,7 +247,7 @@ func (f *Facts) Letter(c *evidence.Client) (string, error) {
 		*evidence.Client
 		To, Docs string
 		Sunset   time.Time
-		Ahead    bool // the sunset is to come
+		Ahead    bool // the sunset is in the future
 		Windows  []lifecycle.Brownout
 		Steps    []string
 	}{c, to, s.Docs, s.Sunset, s.Sunset.After(f.Now), windows, steps})

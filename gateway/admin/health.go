@@ -11,7 +11,7 @@ func (h *handler) health(w http.ResponseWriter, r *http.Request) {
 	h.send(w, http.StatusOK, "health.html", h.counted(r, "Health", evidence.Query{Per: 1}))
 }
 
-// Table is a part of the page about a service's health.
+// Table is a table on the health page.
 type Table struct {
 	Title string
 	About string // one sentence under the title
@@ -22,13 +22,13 @@ type Table struct {
 // Row is a row of a Table.
 type Row struct {
 	Cells []any
-	Wrong bool // somebody should look at it
-	Unset bool // it is about something that the configuration leaves out
+	Wrong bool // needs attention
+	Unset bool // about something that is not configured
 }
 
 const wrongRow, unsetRow = "check", "not set up"
 
-// Mark says in words why a row stands out. It is empty if the row does not.
+// Mark is the label of a row that stands out, or empty.
 func (r Row) Mark() string {
 	switch {
 	case r.Wrong:
@@ -39,7 +39,7 @@ func (r Row) Mark() string {
 	return ""
 }
 
-// Issues is how many rows somebody should look at.
+// Issues is the number of rows that need attention.
 func (f *Facts) Issues() int { return f.marked(wrongRow) }
 
 func (f *Facts) marked(mark string) (n int) {
@@ -53,8 +53,7 @@ func (f *Facts) marked(mark string) (n int) {
 	return n
 }
 
-// Health sums up the health of this process. What is not set up is not wrong, but it is
-// not in order either.
+// Health sums up the health of this process. Rows that are not set up are neither issues nor OK.
 func (f *Facts) Health() string {
 	unset := f.marked(unsetRow)
 	switch {

@@ -47,7 +47,7 @@ func File(f Facts) ([]byte, error) {
 	return render("overview.html", &f)
 }
 
-// Heat are the clients on the heat map.
+// Heat is the list of clients on the heat map.
 func (f *Facts) Heat() []evidence.Client {
 	all := f.Report.Clients
 	if f.File {
@@ -64,7 +64,7 @@ type remaining struct {
 	Path    string // where those that the window refuses are listed
 }
 
-// Look reads who has not moved from each old version. What cannot be read is not known.
+// Look reads who has not moved from each old version. If that cannot be read, it is not known.
 func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
 	f.staying = map[string]*remaining{}
 	for _, v := range f.Plan.Versions {
@@ -131,14 +131,14 @@ func (f *Facts) Usage(version string) *evidence.Version {
 	return nil
 }
 
-// Versions are all that are served, those that end first first.
+// Versions are all served versions. Those that end first come first.
 func (f *Facts) Versions() []lifecycle.Status {
 	sooner := func(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) }
 	return slices.SortedStableFunc(slices.Values(f.Plan.Versions), sooner)
 }
 
-// end is when a version goes. One without a sunset goes later than all others, then
-// come those without a plan, and last the current one.
+// end is when a version ends, for sorting: versions with a sunset, then those without one, then
+// those without a plan, and last the current one.
 func (f *Facts) end(version string) time.Time {
 	s := f.Schedule(version)
 	switch {
@@ -209,8 +209,9 @@ func (f *Facts) Risks(v lifecycle.Status) (all []risk) {
 	}
 	g := usage.Groups
 	if g.Untold > 0 {
-		told := humanize.Count(g.Untold, "known client", "known clients") + " not told to move."
-		all = append(all, risk{told, "Clients not told", path + "&moved=no&told=no&known=yes", !s.Sunset.IsZero()})
+		text := humanize.Count(g.Untold, "known client", "known clients") + " not notified."
+		where := path + "&moved=no&told=no&known=yes"
+		all = append(all, risk{text, "Clients not notified", where, !s.Sunset.IsZero()})
 	}
 	if v.Risk != "" {
 		all = append(all, risk{Text: sentence(v.Risk)})
@@ -228,5 +229,5 @@ func (f *Facts) Counts(v lifecycle.Status) bool {
 	return v.Gate != nil && v.Gate.Evidence != nil && v.Stage != lifecycle.Retired
 }
 
-// sentence makes one of a text that has no capital and no full stop.
+// sentence adds a capital and a full stop to a text.
 func sentence(text string) string { return strings.ToUpper(text[:1]) + text[1:] + "." }

@@ -23,7 +23,7 @@ import (
 type Facts struct {
 	Title string
 	Here  string // the path of the page; empty in a file
-	File  bool   // the page is a file: nothing it could link to exists
+	File  bool   // the page is a file, without links to other pages
 
 	Plan    lifecycle.Snapshot
 	Current string              // the version that others are compared with
@@ -141,8 +141,7 @@ func (h *handler) send(w http.ResponseWriter, status int, name string, data any)
 
 func clientPath(name string) string { return "/client?" + url.Values{"client": {name}}.Encode() }
 
-// clean replaces what a reader cannot see, such as marks that turn the direction
-// of text around.
+// clean replaces invisible characters, such as marks that reverse the direction of text.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

@@ -269,8 +269,8 @@ func TestOverviewOfARetirement(t *testing.T) {
 		`<dt>Not moved</dt><dd><b>39</b><span class="muted">of 40 clients in 90 days</span>`,
 		`<li class="wrong">Incomplete counts: instance b has not reported since noon. <a href="#instances">`,
 		`<li class="wrong">Incomplete counts: one is missing. `, `<li class="wrong">Look here.</li>`,
-		`<li class="wrong">2 known clients not told to move. `+
-			`<a href="/clients?version=v1&moved=no&told=no&known=yes">Clients not told</a>`,
+		`<li class="wrong">2 known clients not notified. `+
+			`<a href="/clients?version=v1&moved=no&told=no&known=yes">Clients not notified</a>`,
 		"<li>The gate is blind.</li>",
 		"<li>25 % of calls carry a key. Other names can be claimed by anyone. "+
 			`<a href="/clients?version=v1&known=yes">Known clients</a></li>`,

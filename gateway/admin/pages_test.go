@@ -210,7 +210,7 @@ func TestClientsListed(t *testing.T) {
 	}
 	_, body = rows("search=app-1") // nobody of these was told, or has moved
 	wants(t, "the table", body, ">Software</th>", ">Version</th>")
-	for _, empty := range []string{">Told</th>", ">Rehearsed</th>", "Find out who this is"} {
+	for _, empty := range []string{">Notified</th>", ">Rehearsed</th>", "Find out who this is"} {
 		if strings.Contains(body, empty) {
 			t.Errorf("the table has %s, and nothing in it", empty)
 		}

@@ -18,8 +18,7 @@ const (
 	heatDays = 90
 )
 
-// percent is a place on a picture, so that the text keeps its size when the picture
-// grows or shrinks.
+// percent is a position on a picture, so that text keeps its size when the picture is scaled.
 type percent float64
 
 func (p percent) String() string { return fmt.Sprintf("%.3g%%", float64(p)) }
@@ -49,8 +48,8 @@ type timeline struct {
 	from, to time.Time
 }
 
-// Timeline is one that goes a little beyond the first and the last step, and now. It is
-// nil for a version without a plan.
+// Timeline spans a little more than the first and the last step, and now. It is nil for a
+// version without a plan.
 func (f *Facts) Timeline(version string) *timeline {
 	s := f.Schedule(version)
 	if s == nil {
@@ -97,7 +96,7 @@ func (f *Facts) Curves() []evidence.Version {
 	return all
 }
 
-// Charts are a version day by day. What was 0 on every day has no chart.
+// Charts are the calls and clients of a version day by day. A series of zeros has no chart.
 func (f *Facts) Charts(v evidence.Version) []chart {
 	var calls, refused, clients []uint64
 	for _, d := range v.Days {
@@ -146,7 +145,7 @@ type chart struct {
 
 func (c chart) End() time.Time { return c.First.Add(time.Duration(len(c.Values)) * day) }
 
-// Top is an even number, so that its half can be written beside the chart.
+// Top is an even number, so that half of it can label the axis.
 func (c chart) Top() uint64 {
 	highest := max(2, slices.Max(c.Values))
 	return highest + highest%2

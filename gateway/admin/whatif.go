@@ -48,7 +48,7 @@ type whatIfPage struct {
 	After     evidence.Simulation // of the plan with the change
 	Changed   bool                // from the plan in force
 	Immediate bool                // it would refuse clients at once
-	Hit       *evidence.Hit       // whom the window of the form would refuse or, without one, the sunset
+	Hit       *evidence.Hit       // the clients that the form's window would refuse or, without one, the sunset
 	JSON      string              // the version's entry in the plan
 	Planned   []evidence.Hit      // what the plan in force does
 }
@@ -146,23 +146,22 @@ func formOf(s *lifecycle.Schedule) form {
 	return f
 }
 
-// fill takes over what the parameters of a request say, and reports whether they say anything.
-func (f form) fill(values url.Values) (asked bool) {
+// fill sets the values that a request has, and reports whether it has any.
+func (f form) fill(values url.Values) (filled bool) {
 	for _, name := range []string{"sunset", "clients", "calls", "days", "from", "minutes", "percent"} {
 		if values.Has(name) {
 			f[name] = values.Get(name)
-			asked = true
+			filled = true
 		}
 	}
-	return asked
+	return filled
 }
 
 func (f form) has(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return f[name] != "" })
 }
 
-// change is a schedule with what the form says, and the window that it adds, if any. The
-// schedule itself is not changed.
+// change is a copy of a schedule with the form's changes, and the window that it adds, if any.
 func (f form) change(s *lifecycle.Schedule) (*lifecycle.Schedule, *lifecycle.Brownout, error) {
 	var wrong []error
 	changed := *s

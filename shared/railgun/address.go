@@ -1,8 +1,8 @@
-// Package railgun turns a 0zk address into a shield note: what a pool needs, beside
-// token and value, to credit that address privately in RAILGUN.
+// Package railgun turns a 0zk address into a shield note: what a pool needs, besides token and
+// value, to credit that address privately in RAILGUN.
 //
 // An address is accepted only in the form that wallets print and only if a wallet can
-// own it. A note uses fresh randomness that is not kept, and NewNote verifies the note
+// own it. A note uses fresh randomness that is not stored, and NewNote verifies the note
 // before it returns it. SelfTest compares with notes of the public engine; a service
 // must not start unless it returns nil, because a wallet shows a note with a wrong
 // public key but can never spend it.
@@ -35,7 +35,7 @@ const (
 )
 
 // Address is a 0zk address that passed every check of ParseAddress. NewNote
-// refuses the zero Address.
+// rejects the zero Address.
 type Address struct {
 	master  [32]byte // below the prime of the field, and not zero
 	viewing [32]byte
@@ -103,13 +103,13 @@ var minusOne = func() *edwards25519.Scalar {
 	return new(edwards25519.Scalar).Negate(one)
 }()
 
-// primeOrder reports whether l*p is the identity, and p is not. Every public key that is
-// made from a private key has this order. With a key of small order anybody could guess the
-// shared key and read the note. With a key that has a part of small order the sender's
-// shared key has that part too, but the owner's has not, so the owner cannot open the note.
+// primeOrder reports whether l*p is the identity, and p is not. Every public key that is derived
+// from a private key has this order. With a key of small order, anyone could guess the shared
+// key and read the note. With a key that has a component of small order, the sender's shared key
+// has that component too but the owner's does not, so the owner cannot open the note.
 func primeOrder(p *edwards25519.Point) bool {
 	identity := edwards25519.NewIdentityPoint()
-	// l*p is computed as (l-1)*p + p: as a scalar, l is 0. All of it is public.
+	// l*p is computed as (l-1)*p + p, because as a scalar, l is 0. All values are public.
 	product := new(edwards25519.Point).VarTimeDoubleScalarBaseMult(minusOne, p, edwards25519.NewScalar())
 	return product.Add(product, p).Equal(identity) == 1 && p.Equal(identity) == 0
 }
@@ -208,8 +208,8 @@ func decodeText(text string) (payload [payloadSize]byte, err error) {
 	return payload, err
 }
 
-// foldCase returns text in lower case, on which bech32 is defined. It refuses
-// what bech32 forbids: characters other than printable ASCII, and mixed case.
+// foldCase returns text in lower case, on which bech32 is defined. It rejects what bech32
+// forbids: characters other than printable ASCII, and mixed case.
 func foldCase(text string) (string, error) {
 	for i, c := range text {
 		if c < '!' || c > '~' {

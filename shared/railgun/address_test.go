@@ -34,7 +34,7 @@ func TestParseAddress(t *testing.T) {
 	}
 }
 
-// refusal fails the test unless err is what a caller may read about text.
+// refusal fails the test unless err is a message for the caller about text.
 func refusal(t testing.TB, text string, err error) string {
 	t.Helper()
 	var f *fault.Error
@@ -95,7 +95,7 @@ func TestParseAddressRefuses(t *testing.T) {
 	}
 }
 
-// payload gives that of a valid address, with some bytes replaced.
+// payload is that of a valid address, with some bytes replaced.
 func payload(t testing.TB, at int, hexText string) [payloadSize]byte {
 	t.Helper()
 	p, err := decodeText(knownAnswers[0].address)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// accepted holds what ParseAddress promises of an address it took.
+// accepted checks the guarantees of ParseAddress for an address that it accepted.
 func accepted(t *testing.T, text string, a Address) {
 	t.Helper()
 	if got, want := a.String(), strings.ToLower(text); got != want {

@@ -31,14 +31,14 @@ type Note struct {
 // key or npk would link two payments on the chain.
 type secrets struct {
 	random        [16]byte // hides the receiver in the npk; the receiver needs it to spend
-	shieldPrivate [32]byte // the sender's half of the shared key; not kept
+	shieldPrivate [32]byte // the sender's half of the shared key; not stored
 	gcmIV         [16]byte
 	ctrIV         [16]byte
 }
 
-// NewNote makes a note that only the owner of the address can spend. Its secrets
-// are fresh and not kept. For an address from ParseAddress, an error means a
-// fault of this machine, not of the address.
+// NewNote makes a note that only the owner of the address can spend. Its secrets are fresh and
+// not stored. For an address from ParseAddress, an error means a fault of this machine, not of
+// the address.
 func NewNote(to Address) (Note, error) {
 	var s secrets
 	// crypto/rand never returns short or with an error; it ends the process instead.
@@ -109,8 +109,8 @@ func (a Address) NPK(random [16]byte) [32]byte {
 // poseidon hashes two numbers below the prime of the field, as circomlib does.
 func poseidon(a, b *big.Int) (hash [32]byte) {
 	sum, err := iden3.Hash([]*big.Int{a, b})
-	if err != nil {
-		panic(fmt.Sprintf("railgun: poseidon: %v", err)) // ParseAddress refuses a larger key; a random is smaller
+	if err != nil { // impossible: ParseAddress rejects a larger key, and a random is smaller
+		panic(fmt.Sprintf("railgun: poseidon: %v", err))
 	}
 	sum.FillBytes(hash[:])
 	return hash
@@ -207,8 +207,7 @@ func (n Note) open(aead cipher.AEAD) (random [16]byte, err error) {
 	return random, err
 }
 
-// knownAnswer is one note made by the public engine, with all that went into
-// it. Byte strings are in hex.
+// knownAnswer is a note of the public engine, with all its inputs. Byte strings are in hex.
 type knownAnswer struct {
 	what       string
 	address    string
@@ -220,7 +219,7 @@ type knownAnswer struct {
 //go:embed selftest.txt
 var selfTestText string
 
-// knownAnswers has five lines of the text for each, in the order of the fields.
+// knownAnswers are read from five lines of text each, in the order of the fields.
 var knownAnswers = func() (all []knownAnswer) {
 	for k := range slices.Chunk(strings.Split(strings.TrimSpace(selfTestText), "\n"), 5) {
 		all = append(all, knownAnswer{k[0], k[1], k[2], k[3], k[4]})
@@ -228,8 +227,8 @@ var knownAnswers = func() (all []knownAnswer) {
 	return all
 }()
 
-// SelfTest makes notes whose every byte is known from the public engine, and
-// opens them as their receivers do. It takes about a millisecond.
+// SelfTest makes notes whose bytes are known from the public engine, and opens them as their
+// receivers do. It takes about a millisecond.
 func SelfTest() error {
 	for _, known := range knownAnswers {
 		if err := known.prove(); err != nil {

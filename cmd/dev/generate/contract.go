@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// contractSources are the contract files as people write them, one in the folder of each version.
+// contractSources are the sources of the contract files, one in the folder of each version.
 const contractSources = "v*/contract.yaml"
 
-// composeContract gives the contract file of a version, openapi.yaml: its own text, in which a line such as
-// "# part: paths-swaps" stands for a shared file, and the shared components that it refers to and does not define.
+// composeContract returns the contract file of a version, openapi.yaml: its source, in which a line such as
+// "# part: paths-swaps" includes a shared file, and the shared components that it references but does not define.
 func composeContract(root, version string) (string, error) {
 	own, err := readSource(filepath.Join(root, version, "contract.yaml"))
 	if err != nil {
@@ -45,7 +45,7 @@ func readShared(root, version string) (map[string]string, error) {
 	return shared, nil
 }
 
-// readSource reads a file without the comment at its top, which is for those who edit it.
+// readSource reads a file without the comment at its top, which is for editors of the source.
 func readSource(path string) (string, error) {
 	data, err := os.ReadFile(path)
 	text := string(data)
@@ -105,7 +105,7 @@ func (c components) add(section, text string) {
 	}
 }
 
-// complete adds the known components that a text refers to, and those that they refer to.
+// complete adds the known components that a text references, directly or through others.
 func (c components) complete(known components, text string) error {
 	for _, found := range reference.FindAllStringSubmatch(text, -1) {
 		name := found[1]
@@ -113,7 +113,7 @@ func (c components) complete(known components, text string) error {
 			continue
 		}
 		if known[name] == "" {
-			return fmt.Errorf("the component %s is referred to, and nobody defines it", name)
+			return fmt.Errorf("the component %s is referenced but not defined", name)
 		}
 		c[name] = known[name]
 		if err := c.complete(known, c[name]); err != nil {

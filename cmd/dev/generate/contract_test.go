@@ -24,7 +24,7 @@ func TestContractsAreUpToDate(t *testing.T) {
 			t.Error(err)
 		}
 		if string(got) != want {
-			t.Errorf("%s/openapi.yaml is not what its contract.yaml gives: edit that, and run make generate", version)
+			t.Errorf("%s/openapi.yaml does not match its contract.yaml: edit that, and run make generate", version)
 		}
 	}
 }

@@ -21,7 +21,7 @@ func read(t *testing.T) []file {
 	return files
 }
 
-// TestGeneratedPartsAreUpToDate names every place that does not follow the table of chains.
+// TestGeneratedPartsAreUpToDate names every part that does not match the table of chains.
 func TestGeneratedPartsAreUpToDate(t *testing.T) {
 	used := map[string]bool{}
 	for _, f := range read(t) {
@@ -33,7 +33,7 @@ func TestGeneratedPartsAreUpToDate(t *testing.T) {
 			used[name] = used[name] || strings.Contains(f.text, " generated: "+name)
 		}
 		for _, name := range outdated {
-			t.Errorf("%s: the part %q is not what follows from shared/chain: run make generate",
+			t.Errorf("%s: the part %q does not match shared/chain: run make generate",
 				f.path, name)
 		}
 	}
@@ -44,7 +44,7 @@ func TestGeneratedPartsAreUpToDate(t *testing.T) {
 	}
 }
 
-// A list of chains or a number of them that somebody wrote by hand is wrong once there is another chain.
+// A list or a number of chains that is written by hand becomes wrong with the next chain.
 func TestChainsAreNeitherListedNorCountedByHand(t *testing.T) {
 	if listOfChains("from 10, 25, 130, 137 and 143 to") == "" || countOfChains(fmt.Sprintf("%d pairs", len(chain.Pairs()))) == "" {
 		t.Error("a list or a count is not found")
@@ -106,7 +106,7 @@ var countPattern = regexp.MustCompile(fmt.Sprintf(
 	`\b(?:%d|%d|%d|%d) (?:more |other |public |supported )?(?:chains|networks|sources|pairs|messengers)\b`,
 	len(chain.Networks()), len(issuerChains()), len(chain.IDs()), len(chain.Pairs())))
 
-// TestRender fills in marks of each kind, and keeps all else.
+// TestRender fills in marks of each kind, and leaves the rest.
 func TestRender(t *testing.T) {
 	const inline = "a <!-- generated: chains without fast burns -->old<!-- generated end --> b\n"
 	slow := sentence(slowChains())[0]

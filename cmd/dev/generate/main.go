@@ -1,12 +1,11 @@
-// Command generate writes what follows from other files, at the root of the module:
+// Command generate writes generated files and parts of files. Run it at the root of the module.
 //
-//   - from the table of chains, the tokens that the clients know, tables and lists in the documents, and the chains in
-//     the contract files. A file says where by a mark, a comment with the name of the part:
-//     <!-- generated: pairs --> … <!-- generated end -->
-//   - the contract files that are served, v*/openapi.yaml, from v*/contract.yaml and shared/api/contract;
-//   - the goldens.
+//   - From the table of chains: the tokens that the clients know, tables and lists in the documents, and the chains in
+//     the contract files. A mark shows the place: <!-- generated: pairs --> … <!-- generated end -->
+//   - The contract files that are served, v*/openapi.yaml, from v*/contract.yaml and shared/api/contract.
+//   - The goldens.
 //
-// The tests of this package compare, and write nothing.
+// The tests of this package compare without writing.
 package main
 
 import (
@@ -43,7 +42,7 @@ func writeParts() error {
 	return nil
 }
 
-// write writes a file, unless it has this text already.
+// write writes a file, unless it is unchanged.
 func write(path, text string) error {
 	before, err := os.ReadFile(path)
 	if err == nil && string(before) == text {
@@ -71,7 +70,7 @@ func writeContracts() error {
 	return nil
 }
 
-// writeGoldens has the tests of each version write down what the gateway answers.
+// writeGoldens makes the tests of each version record the gateway's answers.
 func writeGoldens() error {
 	tests, err := filepath.Glob("v*/golden_test.go")
 	if err != nil {

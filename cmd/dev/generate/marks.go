@@ -16,10 +16,10 @@ type file struct {
 	text string
 }
 
-// endings are those of the files that are looked at.
+// endings are the extensions of the files that may have marks.
 var endings = []string{".md", ".yaml", ".js", ".ts", ".go"}
 
-// readFiles reads the files that people write: all but hidden folders, what was built, and the recorded data of tests.
+// readFiles reads the source files: all but hidden folders, build output and recorded test data.
 func readFiles(root string) ([]file, error) {
 	var files []file
 	skipped := []string{"bin", "dist", "testdata"}
@@ -41,18 +41,18 @@ func readFiles(root string) ([]file, error) {
 	return files, err
 }
 
-// A mark is a comment before a part, with its name, and one behind it. The groups are the indentation, the name, and
-// what is between the marks.
+// Marks are a comment before a part, with its name, and one after it. The groups are the indentation, the name, and the
+// text between the marks.
 var (
 	lineMarks = regexp.MustCompile(
 		`(?ms)^([ \t]*)(?://|#) generated: ([^\n]+)\n(.*?)^[ \t]*(?://|#) generated end$`)
 	markdownMarks = regexp.MustCompile(`(?s)()<!-- generated: ([^\n]+?) -->\n?(.*?)<!-- generated end -->`)
 )
 
-// replace gives the text with another for each part and its marks.
+// replace returns the text with each part, including its marks, replaced.
 func (f file) replace(with func(pattern *regexp.Regexp, marked string) string) string {
 	if !strings.Contains(f.text, " generated: ") {
-		return f.text // so that a thousand files take no time
+		return f.text // matching the pattern in every file would be slow
 	}
 	pattern := lineMarks
 	if filepath.Ext(f.path) == ".md" {
@@ -61,8 +61,8 @@ func (f file) replace(with func(pattern *regexp.Regexp, marked string) string) s
 	return pattern.ReplaceAllStringFunc(f.text, func(marked string) string { return with(pattern, marked) })
 }
 
-// render is the text with every part as it must be, and the names of the parts that are not yet so. A part stays within
-// a line where it is so already, and else has lines of its own.
+// render returns the text with every part up to date, and the names of the parts that were outdated. A part within a
+// line stays within it; others have their own lines.
 func (f file) render() (text string, outdated []string, err error) {
 	text = f.replace(func(pattern *regexp.Regexp, marked string) string {
 		at := pattern.FindStringSubmatchIndex(marked)

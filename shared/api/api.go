@@ -96,14 +96,10 @@ func (v Quotes) Handle(w http.ResponseWriter, r *version.Request) error {
 }
 
 // swap is a quote request that can be compared with one of another version.
-type swap struct{ *quote.Request }
+type swap struct{ request *quote.Request }
 
 func (s swap) Differs(from version.Swap) (param string) {
-	same, differs := s.Same(from.(swap).Request)
-	if same {
-		return ""
-	}
-	return paramNames[differs]
+	return paramNames[s.request.Difference(from.(swap).request)]
 }
 
 // warning says why a quote must not be signed. It is empty if the quote may be.

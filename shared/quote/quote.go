@@ -43,27 +43,27 @@ type Request struct {
 	Simulate bool            // also simulate the transactions; only with From
 }
 
-// Same reports whether two requests are for the same quote and, if not, the first part in
-// which they differ. Tokens are compared as text. The caller and the details do not change a
-// quote, so they are not compared.
-func (r *Request) Same(other *Request) (same bool, differs fault.Role) {
+// Difference is the first part in which two requests differ, and 0 if they are for the same
+// quote. Tokens are compared as text. The caller and the details do not change a quote, so
+// they are not compared.
+func (r *Request) Difference(other *Request) fault.Role {
 	switch {
 	case r.SrcChain != other.SrcChain:
-		return false, fault.SourceChain
+		return fault.SourceChain
 	case r.DstChain != other.DstChain:
-		return false, fault.DestinationChain
+		return fault.DestinationChain
 	case r.SrcToken != other.SrcToken:
-		return false, fault.SourceToken
+		return fault.SourceToken
 	case r.DstToken != other.DstToken:
-		return false, fault.DestinationToken
+		return fault.DestinationToken
 	case r.Amount != other.Amount:
-		return false, fault.Amount
+		return fault.Amount
 	case !r.Recipient.same(other.Recipient):
-		return false, fault.Recipient
+		return fault.Recipient
 	case r.Integrator != other.Integrator:
-		return false, fault.Integrator
+		return fault.Integrator
 	}
-	return true, 0
+	return 0
 }
 
 // Quote is a swap that can be signed: the two transactions and their result.

@@ -13,7 +13,7 @@ import (
 	"github.com/quotegate/quotegate/shared/quote"
 )
 
-// choices are the values of each part of a request, in the order in which Same compares them.
+// choices are the values of each part of a request, in the order in which Difference compares them.
 var choices = []struct {
 	role  fault.Role
 	texts []string
@@ -31,9 +31,9 @@ var choices = []struct {
 	{fault.Integrator, []string{"", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, func(r *quote.Request, text string) { r.Integrator, _ = calldata.ParseIntegratorID(text) }},
 }
 
-// TestSame: two requests are the same if all parts are equal; otherwise they differ in the first part that is not, in
-// either direction.
-func TestSame(t *testing.T) {
+// TestDifference: two requests are for the same quote if all parts are equal; otherwise they differ in the first part
+// that is not, in either direction.
+func TestDifference(t *testing.T) {
 	const details = 4 // Caller, Details, From and Simulate change nothing about the quote itself
 	if fields := reflect.TypeFor[quote.Request]().NumField(); fields != len(choices)+details {
 		t.Fatalf("a request has %d fields, and %d are compared here", fields, len(choices))
@@ -61,11 +61,11 @@ func TestSame(t *testing.T) {
 				alone := slices.Concat(base[:i], []string{other}, base[i+1:])
 				withLater := slices.Concat(base[:i], []string{other}, changed[i+1:])
 				a := request(slices.Concat(base[:i], []string{one}, base[i+1:]))
-				if same, differs := a.Same(request(alone)); same != (want == 0) || differs != want {
-					t.Errorf("%q and %q: got %t and role %d, want role %d", one, other, same, differs, want)
+				if got := a.Difference(request(alone)); got != want {
+					t.Errorf("%q and %q: got role %d, want %d", one, other, got, want)
 				}
-				if _, differs := a.Same(request(withLater)); want != 0 && differs != want {
-					t.Errorf("%q and %q, and more: got role %d, want %d", one, other, differs, want)
+				if got := a.Difference(request(withLater)); want != 0 && got != want {
+					t.Errorf("%q and %q, and more: got role %d, want %d", one, other, got, want)
 				}
 			}
 		}

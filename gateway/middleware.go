@@ -231,8 +231,8 @@ func (g *gateway) countPreflights(next http.Handler) http.Handler {
 	})
 }
 
-// chooseRevision decides which version answers at the path where several quote: chi routes
-// the request as one to that version's own path.
+// chooseRevision selects the version at the path where several quote: chi then routes the
+// request as if it were for that version's own path.
 func (g *gateway) chooseRevision(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		routing := chi.RouteContext(r.Context())
@@ -246,7 +246,7 @@ func (g *gateway) chooseRevision(next http.Handler) http.Handler {
 	})
 }
 
-// revisions tell which version answers at a path where several quote.
+// revisions select the version at a path where several quote.
 type revisions struct {
 	path   string            // empty without such a path
 	serves map[string]string // the path of the route that answers, by the name in API-Revision

@@ -66,7 +66,7 @@ func (g *gateway) attribute(s *state, r *http.Request, name string) {
 	s.event.Client = g.Usage.Name(s.event.Caller.Identity())
 }
 
-// limitAll refuses a caller that asks too often, whatever it asks for.
+// limitAll refuses a caller that exceeds its limit on all requests.
 func (g *gateway) limitAll(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if refused := g.Limiter.AdmitRequest(payer(&stateOf(r).event.Caller)); refused != nil {
@@ -134,8 +134,8 @@ func (g *gateway) lifecycle(route version.Route) func(http.Handler) http.Handler
 	}
 }
 
-// budget refuses a caller that has asked for too many quotes, or whose key is not known.
-// Questions to nodes have a budget of their own, which the handler spends if it asks any.
+// budget refuses a caller that has used up its quotes, or whose key is unknown. Reads of
+// nodes have a separate budget, which the handler spends if it reads any.
 func (g *gateway) budget(route version.Route) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -158,8 +158,8 @@ func (g *gateway) budget(route version.Route) func(http.Handler) http.Handler {
 }
 
 // spend counts a quote of the caller, or returns why it is refused. Only routes that quote
-// or read nodes look at whether the key is known. An unknown key costs a quote, or keys
-// could be guessed without a limit.
+// or read nodes check the key. An unknown key costs a quote, so that keys cannot be guessed
+// without a limit.
 func (g *gateway) spend(h http.Header, s *state, route version.Route) *fault.Error {
 	if route.Free {
 		return nil
@@ -227,9 +227,9 @@ func (g *gateway) versions(w http.ResponseWriter, _ *version.Request) error {
 	return version.JSON(w, http.StatusOK, g.Lifecycle.Document())
 }
 
-// ownUsage tells a client with a key about its own calls to old versions, and about nobody
-// else's. A request costs a quote of the key or, without one, of the address, so that
-// nobody can guess keys without a limit.
+// ownUsage reports a client's own calls to old versions, and no one else's. It requires the
+// client's key. A request costs a quote of the key or, without one, of the address, so that
+// keys cannot be guessed without a limit.
 func (g *gateway) ownUsage(w http.ResponseWriter, r *version.Request) error {
 	who := &stateOf(r.Request).event.Caller
 	if refused := g.Limiter.AdmitQuote(w.Header(), payer(who)); refused != nil {

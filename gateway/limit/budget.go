@@ -22,8 +22,8 @@ const (
 type budget struct {
 	now    func() time.Time
 	start  time.Time
-	max    int          // addresses that are held, beside the holders of API keys
-	seed   maphash.Seed // so that nobody can choose addresses that share a shard
+	max    int          // addresses that are held, besides the holders of API keys
+	seed   maphash.Seed // so that no one can choose addresses that share a shard
 	shards [shardCount]shard
 }
 
@@ -130,8 +130,8 @@ func (s *shard) allow(from id, limit int, now time.Duration) decision {
 	return d
 }
 
-// decide says whether one more request may pass beside those that were accepted within
-// the minute.
+// decide says whether one more request may pass after those that were accepted within the
+// minute.
 func decide(accepted []micros, limit int, now micros) decision {
 	used := len(accepted)
 	if used == 0 {

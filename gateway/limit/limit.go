@@ -147,7 +147,7 @@ func (l *Limiter) limitOf(from Source) int {
 	return cmp.Or(from.perMinute, l.perMinute)
 }
 
-// conclude tells the client and the metrics of a decision, and returns the error of a
+// conclude reports a decision in the headers and the metrics, and returns the error of a
 // refusal. The headers are in canonical form, and share one allocation.
 func (l *Limiter) conclude(h http.Header, limit int, what string, d decision) *fault.Error {
 	remaining := limit - d.used
@@ -194,7 +194,7 @@ type Stats struct {
 	Uncounted uint64 // from a peer without an address
 	Forgotten uint64 // sources that made room for others before their minute had passed
 	Sources   int    // whose quotes are held in memory
-	Ceiling   int    // most sources that are held, beside the holders of API keys
+	Ceiling   int    // most sources that are held, besides the holders of API keys
 }
 
 // Stats is cheap enough to be called on every scrape.

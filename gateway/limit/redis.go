@@ -44,7 +44,7 @@ type redisCounter struct {
 	timeouts timeouts
 	log      *slog.Logger
 
-	failed   atomic.Pointer[string] // the key that was asked about; nil while Redis answers
+	failed   atomic.Pointer[string] // the key of the failed request; nil while Redis answers
 	stop     context.CancelFunc
 	watching safego.Group
 }

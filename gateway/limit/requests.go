@@ -9,7 +9,7 @@ import (
 	"github.com/go-chi/httprate"
 )
 
-// requestsPerMinute is how many requests of any kind a source has, beside its limit for quotes.
+// requestsPerMinute is how many requests of any kind a source has, besides its limit for quotes.
 func requestsPerMinute(quotes int) int { return max(10*quotes, 300) }
 
 // requestLimit limits all requests of a source, by httprate. It protects the process and its
@@ -51,7 +51,7 @@ func (l *requestLimit) exceeded(from id, perMinute int) (wait time.Duration, exc
 // a third of the memory. httprate calls it under a lock, and Get first.
 type windowCounter struct {
 	max               int
-	seed              maphash.Seed // so that nobody can choose addresses that share a count
+	seed              maphash.Seed // so that no one can choose addresses that share a count
 	start             time.Time    // of the current minute
 	current, previous map[uint64]uint32
 }

@@ -389,7 +389,8 @@ var stages = []lifecycle.Stage{
 
 func (s Sources) sendLifecycle(send send) {
 	now := s.Lifecycle()
-	send("lifecycle_plan_refused", "1 while the plan's file is not what is in force, because it is bad or gone.",
+	send("lifecycle_plan_refused",
+		"1 while the plan file is rejected or missing, and the last accepted plan is in force.",
 		boolValue(now.Refused != nil))
 	if now.Hash != "" {
 		send("lifecycle_plan_info",

@@ -28,10 +28,10 @@ type Request struct {
 	Query    []Param // parsed once for all who read it; nil if it cannot be read
 	QueryErr error   // why it cannot be read
 
-	// Caller is the network that the request comes from: what asks a node for it shares
-	// the node fairly with others. It is the zero Prefix for a peer without an address.
+	// Caller is the network that the request comes from. Reads of nodes are shared fairly
+	// among networks. It is the zero Prefix for a peer without an address.
 	Caller netip.Prefix
-	// AdmitRead counts a question to the nodes, or returns why the caller may not ask
+	// AdmitRead counts a read of the nodes, or returns why the caller may not cause
 	// one now. It is nil on routes that do not read nodes.
 	AdmitRead func() *fault.Error
 
@@ -101,7 +101,7 @@ type Module struct {
 	// MapFault gives the status and the body of a failure in this version.
 	MapFault func(e *fault.Error, requestID string) (status int, body any)
 	// Next is the version that Moves leads to, and Moves what every client has to do
-	// for it beside calling it, as docs/migrate.md tells it. Both are empty for the
+	// for it besides calling it, as docs/migrate.md explains. Both are empty for the
 	// newest version.
 	Next  string
 	Moves []string

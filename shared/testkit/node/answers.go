@@ -2,8 +2,12 @@ package node
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
+	"strings"
+
+	"github.com/ethereum/go-ethereum/common"
 )
 
 // Call is one JSON-RPC request.
@@ -17,6 +21,24 @@ type Call struct {
 func (c Call) Text(i int) (text string) {
 	_ = json.Unmarshal(c.Params[i], &text)
 	return text
+}
+
+// Integrator is whom a call of getIntegrator(bytes32) asks about. No other call has so many bytes, but balanceOf.
+func (c Call) Integrator() (wallet common.Address, ok bool) {
+	const balanceOf = "0x70a08231"
+	var call struct{ Data string }
+	if c.Method != "eth_call" || json.Unmarshal(c.Params[0], &call) != nil {
+		return wallet, false
+	}
+	if len(call.Data) != 2+8+64 || strings.HasPrefix(call.Data, balanceOf) {
+		return wallet, false
+	}
+	return common.HexToAddress(call.Data[10:]), true
+}
+
+// Registered is what getIntegrator returns of an active integrator.
+func Registered(wallet common.Address, bps int) string {
+	return fmt.Sprintf("0x%064x%064x%064x", wallet.Big(), bps, 1)
 }
 
 // Error is the error of a call.

@@ -23,10 +23,10 @@ func RequestFor(p *client.Pair, amount *big.Int, recipient string) client.Reques
 func (c *Checker) Random(rng *rand.Rand, p *client.Pair) client.Request {
 	span := new(big.Int).Sub(p.Max, p.Min)
 	span.Add(span, big.NewInt(1))
-	account := randomAddress(rng)
+	account := RandomAddress(rng)
 	amount := new(big.Int).SetBytes(account[:])
 	amount.Mod(amount, span).Add(amount, p.Min)
-	recipient := randomAddress(rng).Hex()
+	recipient := RandomAddress(rng).Hex()
 	if p.Shields {
 		wallets := c.Wallets(p.DstToken.ChainID)
 		recipient = wallets[rng.IntN(len(wallets))]
@@ -34,8 +34,8 @@ func (c *Checker) Random(rng *rand.Rand, p *client.Pair) client.Request {
 	return RequestFor(p, amount, recipient)
 }
 
-// randomAddress is some account.
-func randomAddress(rng *rand.Rand) (a common.Address) {
+// RandomAddress is some account.
+func RandomAddress(rng *rand.Rand) (a common.Address) {
 	for i := range a {
 		a[i] = byte(rng.Uint32())
 	}

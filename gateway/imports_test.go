@@ -59,7 +59,6 @@ var layers = map[string][]string{
 
 	"cmd/internal/child":   {},
 	"cmd/internal/cli":     {"shared/buildinfo"},
-	"cmd/internal/load":    {},
 	"cmd/internal/swap":    {"shared/chain", "shared/fee", "shared/railgun", "v3/client", "v3/client/send"},
 	"cmd/devnet":           {"shared/chain", "v3/client", "cmd/devnet/*", "cmd/internal/*"},
 	"cmd/devnet/contracts": {},

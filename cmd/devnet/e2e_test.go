@@ -94,12 +94,11 @@ func newWorld(t testing.TB) *world {
 			t.Error(err)
 		}
 	})
-	log := &child.Log{}
 	env, err := gatewayEnv(t.TempDir(), w.net)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gateway, err := child.Gateway{Binary: binary, Env: append(env, "RATE_LIMIT=0"), Log: log}.Start(t.Context())
+	gateway, err := child.Gateway{Binary: binary, Env: append(env, "RATE_LIMIT=0"), Log: io.Discard}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,7 +107,7 @@ func newWorld(t testing.TB) *world {
 			t.Error(err)
 		}
 		if t.Failed() {
-			t.Logf("the gateway's log ends with:\n%s", log.Tail())
+			t.Logf("the gateway's log ends with:\n%s", gateway.Tail())
 		}
 	})
 	w.url = gateway.URL()

@@ -126,7 +126,7 @@ func (d *devnet) keepUp(ctx context.Context, o options) (err error) {
 		Binary: o.gateway,
 		Listen: o.listen,
 		Env:    slices.Concat(os.Environ(), env),
-		Log:    &child.Log{See: func(line []byte) { fmt.Fprintf(o.logs, "%s\n", line) }},
+		Log:    o.logs,
 	}.Start(ctx)
 	if err != nil {
 		return err

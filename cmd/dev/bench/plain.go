@@ -74,26 +74,29 @@ const plainABI = `[
 		{"name": "recipient", "type": "bytes"}, {"name": "recipientType", "type": "uint8"},
 		{"name": "dstToken", "type": "address"}, {"name": "integratorId", "type": "bytes32"}]}]`
 
-func newPlain(log io.Writer) (http.Handler, error) {
-	_, pairs, err := reference()
-	if err != nil {
-		return nil, err
-	}
+func newPlain(log io.Writer) http.Handler {
 	contracts, err := abi.JSON(strings.NewReader(plainABI))
 	if err != nil {
-		return nil, err
+		panic(err)
+	}
+	scale := func(t client.TokenOn) *big.Int {
+		return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Decimals)), nil)
+	}
+	token := func(t client.TokenOn) client.Token {
+		return client.Token{Address: t.Address.Hex(), Symbol: t.Symbol, Decimals: t.Decimals, ChainID: t.ChainID}
 	}
 	route := &plainRoute{pairs: map[pairKey]*plainPair{}, abi: contracts}
-	for _, p := range pairs {
-		src, dst := strconv.FormatUint(p.SrcChain, 10), strconv.FormatUint(p.DstChain, 10)
-		route.pairs[pairKey{src, p.SrcToken.Symbol, dst, p.DstToken.Symbol}] = &plainPair{
+	for _, p := range mixPairs() {
+		dstChain := new(big.Int).SetUint64(p.DstChain)
+		key := pairKey{strconv.FormatUint(p.SrcChain, 10), p.SrcToken.Symbol, dstChain.String(), p.DstToken.Symbol}
+		route.pairs[key] = &plainPair{
 			Pair:     p,
-			dstChain: new(big.Int).SetUint64(p.DstChain),
+			dstChain: dstChain,
 			srcScale: scale(p.SrcToken),
 			dstScale: scale(p.DstToken),
 			pool:     p.To.Hex(),
-			src:      tokenOf(p.SrcToken),
-			dst:      tokenOf(p.DstToken),
+			src:      token(p.SrcToken),
+			dst:      token(p.DstToken),
 		}
 	}
 	r := chi.NewRouter()
@@ -102,20 +105,12 @@ func newPlain(log io.Writer) (http.Handler, error) {
 		middleware.ClientIPFromXFF("127.0.0.0/8"),
 		plainLog(slog.New(slog.NewJSONHandler(log, nil))),
 		middleware.Recoverer,
-		httprate.LimitBy(usualLimit, time.Minute, func(r *http.Request) (string, error) {
+		httprate.LimitBy(limit, time.Minute, func(r *http.Request) (string, error) {
 			return httprate.CanonicalizeIP(middleware.GetClientIP(r.Context())), nil
 		}),
 	)
 	r.Get("/v3/swap/quote", route.serve)
-	return r, nil
-}
-
-func scale(t client.TokenOn) *big.Int {
-	return new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(t.Decimals)), nil)
-}
-
-func tokenOf(t client.TokenOn) client.Token {
-	return client.Token{Address: t.Address.Hex(), Symbol: t.Symbol, Decimals: t.Decimals, ChainID: t.ChainID}
+	return r
 }
 
 // plainLog writes a line for each request.

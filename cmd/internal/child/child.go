@@ -1,23 +1,34 @@
 // Package child builds the gateway and runs it, or another server, as a child process, the way an operator does: what
 // is tested and measured is the program that users run. On Linux it also reads from /proc what the process costs.
 //
-// A server that was started accepts connections. The caller ends it: Stop, Kill, or Signal and Wait.
+// A server that was started accepts connections. The caller ends it: Stop, Kill, or Signal and Wait. A Conn asks it as
+// a client behind a trusted proxy does. That costs little, so that the server gets most of the processors.
 package child
 
 import (
-	"bytes"
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/procfs"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	startTimeout  = time.Minute      // longer than any server takes to start
+	stopTimeout   = 30 * time.Second // longer than a gateway takes to drain
+	answerTimeout = 40 * time.Second // longer than any request takes
+	tailSize      = 6 << 10          // about 20 lines of a log
 )
 
 // Build compiles the gateway into dir, without data for debuggers. It needs Go, and a working directory within the
@@ -39,17 +50,17 @@ type Server struct {
 	Admin string // the admin listener of a gateway
 
 	cmd  *exec.Cmd
-	log  *Log          // nil if it has none
-	done chan struct{} // closed when the process has ended
-	err  error         // how it ended; to be read after done
+	done chan struct{} // closed when the process has ended; what is below is to be read then
+	err  error         // how it ended
+	tail []byte        // of its log
 }
 
 // Gateway says how to run a built gateway.
 type Gateway struct {
 	Binary string
-	Listen string   // where it serves; any free loopback address if this one is empty or taken
-	Env    []string // all its settings but the two addresses, as "NAME=value"
-	Log    *Log     // nil for the null device
+	Listen string    // where it serves; any free loopback address if this one is empty or taken
+	Env    []string  // all its settings but the two addresses, as "NAME=value"
+	Log    io.Writer // gets its log line by line; nil for the null device
 }
 
 // Start runs the gateway and waits until it serves. An error quotes the end of its log.
@@ -78,25 +89,28 @@ func StartRedis(ctx context.Context, wanted string) (*Server, error) {
 	})
 }
 
-// startTimeout is longer than any server takes to start.
-const startTimeout = time.Minute
-
 // Start runs what command makes for an address, the wanted one or any free one, and waits until it serves there.
-func Start(ctx context.Context, wanted string, log *Log, command func(addr string) *exec.Cmd) (*Server, error) {
+func Start(ctx context.Context, wanted string, log io.Writer, command func(addr string) *exec.Cmd) (*Server, error) {
 	addr, err := FreeAddress(wanted)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Addr: addr, cmd: command(addr), log: log, done: make(chan struct{})}
+	s := &Server{Addr: addr, cmd: command(addr), done: make(chan struct{})}
+	var stderr io.Reader
 	if log != nil {
-		s.cmd.Stderr = log
+		if stderr, err = s.cmd.StderrPipe(); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
 	}
 	go func() {
+		defer close(s.done)
+		if log != nil {
+			s.follow(stderr, log)
+		}
 		s.err = s.cmd.Wait()
-		close(s.done)
 	}()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -152,9 +166,6 @@ func (s *Server) Stop() error {
 	return s.Wait()
 }
 
-// stopTimeout is longer than a gateway takes to drain.
-const stopTimeout = 30 * time.Second
-
 // Wait waits until the process has ended, and kills it if that takes too long. It gives an error, with the end of the
 // log, unless the process ended with exit code 0.
 func (s *Server) Wait() error {
@@ -169,67 +180,150 @@ func (s *Server) Wait() error {
 	return nil
 }
 
-func (s *Server) quoteLog(err error) error {
-	if s.log == nil {
-		return err
+// follow passes the log on, line by line, and keeps its end.
+func (s *Server) follow(stderr io.Reader, log io.Writer) {
+	lines := bufio.NewReader(stderr)
+	for {
+		line, err := lines.ReadBytes('\n')
+		_, _ = log.Write(line) // the process does not depend on who reads its log
+		s.tail = append(s.tail, line...)
+		s.tail = s.tail[max(0, len(s.tail)-tailSize):]
+		if err != nil {
+			return
+		}
 	}
-	return fmt.Errorf("%w; its log ends with:\n%s", err, s.log.Tail())
 }
 
-// CPU is the time the process has had on all processors, in user and kernel mode, to a hundredth of a second.
-func (s *Server) CPU() (time.Duration, error) {
+// Tail is the end of its log, once the process has ended.
+func (s *Server) Tail() string {
+	<-s.done
+	return string(s.tail)
+}
+
+func (s *Server) quoteLog(err error) error {
+	if tail := s.Tail(); tail != "" {
+		return fmt.Errorf("%w; its log ends with:\n%s", err, tail)
+	}
+	return err
+}
+
+// Costs are the time that the process has had on all processors, in user and kernel mode, to a hundredth of a second,
+// and the most that it ever held in RAM.
+func (s *Server) Costs() (cpu time.Duration, peakMiB float64, err error) {
 	proc, err := procfs.NewProc(s.cmd.Process.Pid)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	stat, err := proc.Stat()
-	return time.Duration(stat.CPUTime() * float64(time.Second)), err
-}
-
-// PeakMemory is the most that the process ever held in RAM, in bytes.
-func (s *Server) PeakMemory() (uint64, error) {
-	proc, err := procfs.NewProc(s.cmd.Process.Pid)
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
 	status, err := proc.NewStatus()
-	return status.VmHWM, err
+	return time.Duration(stat.CPUTime() * float64(time.Second)), float64(status.VmHWM) / (1 << 20), err
 }
 
-// Log takes the log of a process: it passes each line to See, if that is set, and keeps the end.
-type Log struct {
-	See func(line []byte)
-
-	mu      sync.Mutex
-	partial []byte // a line whose end has not been written
-	tail    []byte
+// Answer is what came back for a request, in full.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
 }
 
-// tailSize is about 20 lines.
-const tailSize = 6 << 10
+// ErrUnanswered is the error of a request for which not one byte came back.
+var ErrUnanswered = errors.New("the connection ended before the answer began")
 
-// Write implements io.Writer.
-func (l *Log) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tail = append(l.tail, p...)
-	l.tail = bytes.Clone(l.tail[max(0, len(l.tail)-tailSize):])
-	l.partial = append(l.partial, p...)
-	for {
-		line, rest, ok := bytes.Cut(l.partial, []byte("\n"))
-		if !ok {
-			return len(p), nil
-		}
-		if l.See != nil {
-			l.See(line)
-		}
-		l.partial = append(l.partial[:0], rest...)
+// Conn is an HTTP/1.1 connection that is opened when it is needed and kept open. Unlike net/http's client it never
+// retries by itself, so that a missing answer is noticed.
+type Conn struct {
+	Addr string
+
+	conn net.Conn // nil while there is none
+	r    *bufio.Reader
+}
+
+// Close ends the connection, if there is one. The next request opens another.
+func (c *Conn) Close() {
+	if c.conn != nil {
+		c.conn.Close()
+		c.conn = nil
 	}
 }
 
-// Tail is the end of the log.
-func (l *Log) Tail() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return string(l.tail)
+// Ask gets a path and query for a client, which is one of 7 million. Each is in a network of its own, since a gateway
+// takes those of one network for one client.
+func (c *Conn) Ask(target string, client int) (a Answer, err error) {
+	defer func() {
+		if err != nil {
+			c.Close()
+		}
+	}()
+	err = c.send(target, client)
+	if err == nil {
+		_, err = c.r.Peek(1)
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return a, fmt.Errorf("no answer within %s", answerTimeout)
+	}
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", ErrUnanswered, err)
+	}
+	res, err := http.ReadResponse(c.r, nil)
+	if err == nil {
+		defer res.Body.Close()
+		a = Answer{Status: res.StatusCode, Header: res.Header}
+		a.Body, err = io.ReadAll(res.Body)
+	}
+	if err != nil {
+		return a, fmt.Errorf("the answer is broken after %d %v: %w", a.Status, a.Header, err)
+	}
+	return a, nil
+}
+
+// Leave asks as Ask does, and closes the connection after some time. Nobody reads the answer, if there is one.
+func (c *Conn) Leave(target string, client int, after time.Duration) {
+	defer c.Close()
+	if c.send(target, client) == nil {
+		time.Sleep(after)
+	}
+}
+
+func (c *Conn) send(target string, client int) (err error) {
+	if c.conn == nil {
+		if c.conn, err = net.DialTimeout("tcp", c.Addr, 10*time.Second); err != nil {
+			return err
+		}
+		c.r = bufio.NewReaderSize(c.conn, 8<<10)
+	}
+	_ = c.conn.SetDeadline(time.Now().Add(answerTimeout)) // an error shows when writing
+	_, err = fmt.Fprintf(c.conn, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: quotegate-load\r\n"+
+		"Accept: application/json\r\nX-Forwarded-For: %d.%d.%d.1\r\n\r\n",
+		target, c.Addr, 10+client>>16, byte(client>>8), byte(client))
+	return err
+}
+
+// Load calls ask with 0, 1 and so on until ctx ends, or so many times if that is not 0. Each caller has one connection
+// with one request under way, and asks once however short the time is. It gives how many calls went well; the error is
+// what ended a caller.
+func Load(ctx context.Context, addr string, callers, requests int, ask func(*Conn, int) error) (int, error) {
+	var asked, answers atomic.Int64
+	var running errgroup.Group
+	for range callers {
+		running.Go(func() error {
+			conn := Conn{Addr: addr}
+			defer conn.Close()
+			for first := true; first || ctx.Err() == nil; first = false {
+				n := int(asked.Add(1) - 1)
+				if requests > 0 && n >= requests {
+					break
+				}
+				if err := ask(&conn, n); err != nil {
+					return err
+				}
+				answers.Add(1)
+			}
+			return nil
+		})
+	}
+	err := running.Wait()
+	return int(answers.Load()), err
 }

@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -24,84 +26,73 @@ func TestMain(m *testing.M) {
 		fmt.Fprintln(os.Stderr, "gateway: LIFECYCLE_FILE: no such file")
 		os.Exit(1)
 	}
-	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt)
-	go func() {
-		<-interrupted
-		os.Exit(0)
-	}()
-	var kept [][]byte
-	http.HandleFunc("/work", func(http.ResponseWriter, *http.Request) {
+	interrupted, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	context.AfterFunc(interrupted, func() { os.Exit(0) })
+	http.HandleFunc("/work", func(w http.ResponseWriter, _ *http.Request) {
 		for start := time.Now(); time.Since(start) < time.Second; {
-			kept = append(kept[:0], bytes.Repeat([]byte{1}, 32<<20))
+			fmt.Fprint(io.Discard, string(bytes.Repeat([]byte{1}, 32<<20)))
 		}
 	})
-	fmt.Fprint(os.Stderr, `{"msg":"ser`)
-	fmt.Fprintln(os.Stderr, `ving"}`)
-	fmt.Fprintln(os.Stderr, http.ListenAndServe(addr, nil), len(kept))
-	os.Exit(3)
+	fmt.Fprint(os.Stderr, "ser")
+	fmt.Fprintln(os.Stderr, "ving")
+	panic(http.ListenAndServe(addr, nil))
+}
+
+// lines is a log that was read.
+type lines []string
+
+func (l *lines) Write(line []byte) (int, error) {
+	*l = append(*l, string(line))
+	return len(line), nil
 }
 
 // TestGateway starts one beside another, sees its CPU time and memory grow as it uses them, and stops it.
 func TestGateway(t *testing.T) {
 	binary := os.Args[0]
-	wanted, err := FreeAddress("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	first, err := Gateway{Binary: binary, Listen: wanted}.Start(t.Context())
+	first, err := Gateway{Binary: binary}.Start(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer first.Kill()
-	if first.Addr != wanted {
-		t.Errorf("it serves at %s, want %s", first.Addr, wanted)
-	}
-	var lines []string
-	log := &Log{See: func(line []byte) { lines = append(lines, string(line)) }}
-	second, err := Gateway{Binary: binary, Listen: wanted, Log: log}.Start(t.Context())
+	log := &lines{}
+	second, err := Gateway{Binary: binary, Listen: first.Addr, Log: log}.Start(t.Context())
 	if err != nil {
 		t.Fatalf("its address is taken: %v", err)
 	}
-	costs := func() (time.Duration, uint64) {
-		cpu, err := second.CPU()
-		if err != nil {
-			t.Fatal(err)
-		}
-		peak, err := second.PeakMemory()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cpu, peak
-	}
-	cpu, peak := costs()
-	res, err := http.Get(second.URL() + "/work")
+	cpu, peak, err := second.Costs()
 	if err != nil {
 		t.Fatal(err)
 	}
-	res.Body.Close()
-	cpuAfter, peakAfter := costs()
-	if used := cpuAfter - cpu; used < 50*time.Millisecond || used > time.Minute {
-		t.Errorf("it used %s of CPU time, want a part of a second", used)
+	conn := Conn{Addr: second.Addr}
+	if _, err := conn.Ask("/work", 0); err != nil {
+		t.Error(err)
 	}
-	if grown := peakAfter - peak; grown < 30<<20 || grown > 1<<30 {
-		t.Errorf("its memory grew by %d bytes, want 32 MiB or a few times that", grown)
+	cpuAfter, peakAfter, err := second.Costs()
+	if used := cpuAfter - cpu; err != nil || used < 50*time.Millisecond || used > time.Minute {
+		t.Errorf("got %s of CPU time, %v; want a part of a second", used, err)
+	}
+	if grown := peakAfter - peak; grown < 30 || grown > 1024 {
+		t.Errorf("its memory grew by %f MiB, want 32 or a few times that", grown)
 	}
 	second.Kill()
-	err = second.Stop()
-	if err == nil || !strings.Contains(err.Error(), "killed") || !strings.Contains(err.Error(), `"serving"`) {
+	if err := second.Stop(); err == nil || !strings.Contains(err.Error(), "killed; its log ends with:\nserving\n") {
 		t.Errorf("got %v, want how it ended and the end of its log", err)
 	}
-	if len(lines) != 1 || lines[0] != `{"msg":"serving"}` {
-		t.Errorf("got the lines %q of its log", lines)
+	if len(*log) == 0 || (*log)[0] != "serving\n" {
+		t.Errorf("got the lines %q of its log", *log)
+	}
+	third, err := Gateway{Binary: binary, Listen: second.Addr}.Start(t.Context())
+	if err != nil || third.Addr != second.Addr {
+		t.Fatalf("got %v; want it at the address that was wanted and is free", err)
 	}
 	for range 2 {
-		if err := first.Stop(); err != nil {
+		if err := third.Stop(); err != nil {
 			t.Error(err)
 		}
 	}
-	_, err = Gateway{Binary: binary, Env: []string{"LIFECYCLE_FILE=/nonexistent"}, Log: &Log{}}.Start(t.Context())
-	if err == nil || !strings.Contains(err.Error(), "exit status 1") || !strings.Contains(err.Error(), "LIFECYCLE_FILE") {
+	_, err = Gateway{Binary: binary, Env: []string{"LIFECYCLE_FILE=/nonexistent"}, Log: io.Discard}.Start(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "exit status 1; its log ends with:\ngateway: LIFECYCLE_FILE") {
 		t.Errorf("got %v, want what its log says of LIFECYCLE_FILE", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -111,5 +102,78 @@ func TestGateway(t *testing.T) {
 	}
 	if _, err := Start(ctx, "", nil, silent); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v of a start that was cancelled", err)
+	}
+}
+
+// TestLoad asks over one connection, except that the answer to one request is not waited for.
+func TestLoad(t *testing.T) {
+	connections := map[string]bool{}
+	left := make(chan bool, 1)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		connections[r.RemoteAddr] = true
+		if r.RequestURI == "/3" {
+			<-r.Context().Done()
+			left <- true
+			return
+		}
+		fmt.Fprint(w, r.RequestURI, " for ", r.Header.Get("X-Forwarded-For"))
+	}))
+	defer server.Close()
+	addr := server.Listener.Addr().String()
+	wrong := errors.New("wrong")
+	ask := func(c *Conn, n int) error {
+		target := fmt.Sprint("/", n)
+		if n == 3 {
+			c.Leave(target, n, 0)
+			<-left // the server has noticed
+			return nil
+		}
+		a, err := c.Ask(target, 1<<16+7<<8+n)
+		if want := fmt.Sprintf("/%d for 11.7.%d.1", n, n); err != nil || string(a.Body) != want {
+			t.Errorf("got %s, %v; want %s", a.Body, err, want)
+		}
+		if n == 6 {
+			return wrong
+		}
+		return err
+	}
+	if got, err := Load(t.Context(), addr, 1, 5, ask); got != 5 || err != nil || len(connections) != 2 {
+		t.Errorf("got %d answers over %d connections, %v; want 5 over 2", got, len(connections), err)
+	}
+	if got, err := Load(t.Context(), addr, 1, 0, ask); got != 6 || !errors.Is(err, wrong) {
+		t.Errorf("got %d answers, %v; want that a wrong one ends the load", got, err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	if got, err := Load(over, addr, 3, 0, func(*Conn, int) error { return nil }); err != nil || got != 3 {
+		t.Errorf("got %d requests and %v, want one of each caller", got, err)
+	}
+}
+
+// TestAsk tells a request that was not taken from an answer that was cut off.
+func TestAsk(t *testing.T) {
+	for answer, want := range map[string]struct{ unanswered, ok bool }{
+		"":           {unanswered: true},
+		"HTTP/1.1 2": {},
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nabc":                    {},
+		"HTTP/1.1 404 Not Found\r\ncontent-length: 3\r\nX-Id: 7 \r\n\r\nabc": {ok: true},
+	} {
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			fmt.Fprint(conn, answer)
+			conn.Close()
+		}))
+		conn := Conn{Addr: server.Listener.Addr().String()}
+		got, err := conn.Ask("/", 0)
+		isWhole := got.Status == 404 && string(got.Body) == "abc" && got.Header.Get("X-Id") == "7"
+		if (err == nil && isWhole) != want.ok || errors.Is(err, ErrUnanswered) != want.unanswered {
+			t.Errorf("%q: got %d %v %q, %v", answer, got.Status, got.Header, got.Body, err)
+		}
+		conn.Close()
+		server.Close()
 	}
 }

@@ -43,7 +43,7 @@ func median(rounds []float64) float64 { return slices.Sorted(slices.Values(round
 
 // describeMachine says what the figures were taken on, and how busy it was.
 func describeMachine(w io.Writer) {
-	system, _ := exec.Command("uname", "-srm").Output()
+	system, _ := exec.Command("uname", "-sm").Output()
 	load, _ := os.ReadFile("/proc/loadavg")
 	fmt.Fprintf(w, "%s, %d cores, %s; %s; load average before the run: %.4s.\n\n",
 		bytes.TrimSpace(system), runtime.NumCPU(), runtime.Version(), time.Now().UTC().Format(time.DateOnly), load)

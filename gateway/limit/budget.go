@@ -94,7 +94,7 @@ type history struct {
 }
 
 // micros is a time since the start in microseconds, which takes half the memory of a
-// Duration. It wraps around every 71 minutes, so only times of the last minutes are compared.
+// Duration. It wraps around every 71 minutes, but sweep leaves none of more than three minutes.
 type micros uint32
 
 func microsOf(t time.Duration) micros { return micros(t / time.Microsecond) }
@@ -115,9 +115,6 @@ func (s *shard) allow(from id, limit int, now time.Duration) decision {
 	h, known := sources[from]
 	if !known && from.kind != holder && len(s.addresses) >= s.max {
 		s.forgetOldest(now)
-	}
-	if now-h.seen >= window { // all have expired, however much their micros look like new ones
-		h.accepted = h.accepted[:0]
 	}
 	h.seen = now
 	at := microsOf(now)

@@ -116,10 +116,9 @@ func TestBudgetIsExactForAllThatFit(t *testing.T) {
 func TestShardForgets(t *testing.T) {
 	t.Parallel()
 	s := &shard{max: 2, addresses: map[id]history{}, holders: map[id]history{}}
-	now := time.Duration(0)
 	ids := map[string]id{"a": source(1).id, "b": source(2).id, "c": source(3).id, "key": Key(1, 0).id}
-	for i, step := range []struct {
-		later     time.Duration
+	for _, step := range []struct {
+		seconds   float64
 		from      string
 		used      int
 		forgotten uint64
@@ -127,24 +126,22 @@ func TestShardForgets(t *testing.T) {
 	}{
 		{0, "a", 0, 0, 1},
 		{1, "b", 0, 0, 2},
-		{1, "a", 1, 0, 2},
-		{1, "key", 0, 0, 2},
-		{1, "c", 0, 1, 2}, // in the place of b
-		{1, "a", 2, 1, 2}, // is refused, and seen all the same
-		{1, "b", 0, 2, 2}, // in the place of c
-		{1, "key", 1, 2, 2},
-		{window - 8, "a", 2, 2, 2},
-		{9, "c", 0, 2, 2},      // in the place of b, whose minute has passed
-		{window, "b", 0, 2, 1}, // c and a are dropped, as they were not seen for a minute
-		{1, "a", 0, 2, 2},
-		{window / 2, "a", 1, 2, 2},
-		{window / 2, "c", 0, 2, 2}, // b is dropped
-		{0, "key", 0, 2, 2},
+		{2, "a", 1, 0, 2},
+		{2, "key", 0, 0, 2},
+		{3, "c", 0, 1, 2}, // in the place of b
+		{4, "a", 2, 1, 2}, // is refused, and seen all the same
+		{5, "b", 0, 2, 2}, // in the place of c
+		{5, "key", 1, 2, 2},
+		{60, "c", 0, 3, 2},   // in the place of a
+		{65.2, "c", 1, 3, 2}, // b has not been swept yet
+		{65.5, "a", 0, 3, 2}, // in the place of b, whose minute has passed
+		{120, "key", 0, 3, 2},
+		{126, "c", 0, 3, 2},
+		{180, "c", 1, 3, 1}, // a is dropped, as it was not seen for a minute
 	} {
-		now += step.later
-		d := s.allow(ids[step.from], 2, now)
+		d := s.allow(ids[step.from], 2, time.Duration(step.seconds*float64(time.Second)))
 		if d.used != step.used || s.forgotten != step.forgotten || len(s.addresses) != step.held {
-			t.Errorf("step %d, %+v: got %+v, %d forgotten, %d held", i, step, d, s.forgotten, len(s.addresses))
+			t.Errorf("%+v: got %+v, %d forgotten, %d held", step, d, s.forgotten, len(s.addresses))
 		}
 	}
 }

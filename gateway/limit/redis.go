@@ -80,15 +80,12 @@ func newRedisCounter(
 	return r, nil
 }
 
-// pipelined sends the commands of concurrent requests together, which takes half as much of
-// the processor as one by one. A context ends the wait for a command, not the command. A
-// Cluster has no pipeline: the client would read its replies on goroutines of its own, where
-// a panic ends the process.
+// pipelined sends the commands of concurrent requests over one connection, without waiting for
+// earlier replies, so that a slow network does not bound how many are decided. A context ends
+// the wait for a command, not the command. A Cluster has no pipeline: the client would read its
+// replies on goroutines of its own, where a panic ends the process.
 func pipelined(server *redis.Client) (redis.ProcessHook, error) {
-	pipeline, err := server.AsyncAutoPipelineWithOptions(&redis.AutoPipelineOptions{
-		MaxConcurrentBatches: 8, // so that a command seldom waits for those before it
-		Unordered:            true,
-	})
+	pipeline, err := server.AsyncAutoPipelineWithOptions(&redis.AutoPipelineOptions{FullDuplex: true})
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		return pipeline.Submit(ctx, cmd).WaitContext(ctx)
 	}, err

@@ -2,7 +2,6 @@ package gateway
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"sync/atomic"
 
@@ -22,17 +21,10 @@ type AccessLog struct {
 	unlogged  atomic.Uint64 // refusals since the last line
 }
 
-// NewAccessLog makes a log that writes each line in one call. Many goroutines may
-// write at the same time. A line has the client's address only if addresses is true.
-func NewAccessLog(out io.Writer, format string, level slog.Leveler, addresses bool) *AccessLog {
-	options := &slog.HandlerOptions{Level: level}
-	l := &AccessLog{addresses: addresses, refusals: rate.NewLimiter(10, 10)}
-	if format == "text" {
-		l.handler = slog.NewTextHandler(out, options)
-	} else {
-		l.handler = slog.NewJSONHandler(out, options)
-	}
-	return l
+// NewAccessLog makes a log whose lines the handler writes. They have the client's address only
+// if addresses is true.
+func NewAccessLog(handler slog.Handler, addresses bool) *AccessLog {
+	return &AccessLog{handler: handler, addresses: addresses, refusals: rate.NewLimiter(10, 10)}
 }
 
 func (l *AccessLog) Observe(e *event.Event) {

@@ -16,6 +16,15 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
+// newAccessLog makes an access log in a format, as the service does.
+func newAccessLog(out io.Writer, format string, level slog.Leveler, addresses bool) *gateway.AccessLog {
+	options := &slog.HandlerOptions{Level: level}
+	if format == "text" {
+		return gateway.NewAccessLog(slog.NewTextHandler(out, options), addresses)
+	}
+	return gateway.NewAccessLog(slog.NewJSONHandler(out, options), addresses)
+}
+
 // The fields, their names and their order are documented. An address is shown only if the
 // operator wants it and the peer has one.
 func TestAccessLogLine(t *testing.T) {
@@ -49,7 +58,7 @@ func TestAccessLogLine(t *testing.T) {
 				`traceId=4bf92f3577b34da6a3ce929d0e0e4736 rehearsal=true`},
 	} {
 		var out bytes.Buffer
-		gateway.NewAccessLog(&out, tt.format, slog.LevelInfo, tt.addresses).Observe(&tt.line)
+		newAccessLog(&out, tt.format, slog.LevelInfo, tt.addresses).Observe(&tt.line)
 		if got := out.String(); got != tt.want+"\n" {
 			t.Errorf("%s: got\n%swant\n%s", tt.name, got, tt.want)
 		}
@@ -60,7 +69,7 @@ func TestAccessLogLine(t *testing.T) {
 func TestAccessLogKeepsUnprintableTextInItsLine(t *testing.T) {
 	for format, want := range map[string]string{"json": `"client":"a\nb\ufffd"}`, "text": `client="a\nb\xff"`} {
 		var out bytes.Buffer
-		gateway.NewAccessLog(&out, format, slog.LevelInfo, false).Observe(&event.Event{Client: "a\nb\xff"})
+		newAccessLog(&out, format, slog.LevelInfo, false).Observe(&event.Event{Client: "a\nb\xff"})
 		if got := out.String(); !strings.HasSuffix(got, want+"\n") || strings.Count(got, "\n") != 1 {
 			t.Errorf("%s: got %q, want it to end in %s", format, got, want)
 		}
@@ -70,7 +79,7 @@ func TestAccessLogKeepsUnprintableTextInItsLine(t *testing.T) {
 func TestAccessLogLevel(t *testing.T) {
 	var out bytes.Buffer
 	level := new(slog.LevelVar)
-	log := gateway.NewAccessLog(&out, "json", level, false)
+	log := newAccessLog(&out, "json", level, false)
 	for _, tt := range []struct {
 		level slog.Level
 		lines int
@@ -89,7 +98,7 @@ func BenchmarkAccessLog(b *testing.B) {
 		Status: 200, Took: 123456, Client: "agent wallet #0123456789abcdef",
 	}
 	b.ReportAllocs()
-	log := gateway.NewAccessLog(io.Discard, "json", slog.LevelInfo, false)
+	log := newAccessLog(io.Discard, "json", slog.LevelInfo, false)
 	for b.Loop() {
 		log.Observe(line)
 	}
@@ -100,7 +109,7 @@ func BenchmarkAccessLog(b *testing.B) {
 func TestRefusalsDoNotFillTheLog(t *testing.T) {
 	for _, format := range []string{"json", "text"} {
 		var out bytes.Buffer
-		log := gateway.NewAccessLog(&out, format, slog.LevelInfo, false)
+		log := newAccessLog(&out, format, slog.LevelInfo, false)
 		start := time.Unix(1_800_000_000, 0)
 		const seconds, perSecond = 3, 1000
 		for i := range seconds * perSecond {

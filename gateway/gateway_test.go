@@ -151,7 +151,7 @@ func mount(t testing.TB, s setup) http.Handler {
 	return gateway.New(s.Config, gateway.Parts{
 		Modules: s.modules, RetiredVersions: s.retired, Lifecycle: life, Limiter: limiter, Clients: s.clients,
 		Usage: cmp.Or[gateway.Usage](s.usage, uncounted{}), Log: log,
-		Observers: append(s.observers, gateway.NewAccessLog(s.logs, "json", s.level, false)),
+		Observers: append(s.observers, newAccessLog(s.logs, "json", s.level, false)),
 	})
 }
 

@@ -114,17 +114,18 @@ func durationAsText(_ []string, a slog.Attr) slog.Attr {
 func newLogs(cfg *config, w io.Writer) logs {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
-	options := &slog.HandlerOptions{Level: level, ReplaceAttr: durationAsText}
-	handler := func(w io.Writer) slog.Handler {
+	handler := func(w io.Writer, replace func([]string, slog.Attr) slog.Attr) slog.Handler {
+		options := &slog.HandlerOptions{Level: level, ReplaceAttr: replace}
 		if cfg.LogFormat == "text" {
 			return slog.NewTextHandler(w, options)
 		}
 		return slog.NewJSONHandler(w, options)
 	}
-	queue := &logQueue{out: w, direct: slog.New(handler(w))}
+	queue := &logQueue{out: w, direct: slog.New(handler(w, durationAsText))}
+	access := handler(queue, nil) // its lines have no durations, and one for each request
 	return logs{
-		Logger: slog.New(handler(queue)),
-		access: gateway.NewAccessLog(queue, cfg.LogFormat, level, cfg.LogClientAddress),
+		Logger: slog.New(handler(queue, durationAsText)),
+		access: gateway.NewAccessLog(access, cfg.LogClientAddress),
 		level:  level,
 		queue:  queue,
 	}

@@ -1,11 +1,11 @@
-// Package cache remembers answers, and asks each question once at a time.
+// Package cache keeps the answers to lookups, and makes one lookup of a key at a time.
 //
-// What it promises:
-//   - Callers with the same question at the same time share one answer. A caller
-//     that gives up does not end the question for the others.
-//   - Memory is bounded. Answers about what is known have a place of their own, so
-//     that a flood of invented names evicts only other invented names.
-//   - A panic while asking is logged, and is an error for those who wait.
+// It guarantees:
+//   - Concurrent callers with the same key share one lookup. A caller that gives up does not
+//     end it for the others.
+//   - Memory is bounded. Answers about known keys have room of their own, so that a flood of
+//     invented keys evicts only other invented keys.
+//   - A panic in a lookup is logged, and is an error for the callers that wait for it.
 package cache
 
 import (
@@ -19,24 +19,24 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// Entry is the answer to a question.
+// Entry is the answer of a lookup.
 type Entry[V any] struct {
 	Value V
-	Until time.Time // how long the answer is used again
-	Known bool      // the name is not invented
+	Until time.Time // the end of its use
+	Known bool      // the key is not invented
 }
 
-// Cache remembers answers by what is asked about. It is safe for concurrent use.
+// Cache has answers by key. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	what          string // is asked, for the log
+	what          string // of a lookup, for the log
 	log           *slog.Logger
 	now           func() time.Time
 	flights       safego.Singleflight[Entry[V]]
 	known, others *lru.Cache[K, Entry[V]]
 }
 
-// New remembers so many answers about what is known, and a quarter as many others,
-// most of which nobody asks for again. what and log are for a panic while asking.
+// New makes a cache for so many answers about known keys, and a quarter as many about others,
+// most of which are not looked up again. what and log are for a panic in a lookup.
 func New[K comparable, V any](size int, now func() time.Time, what string, log *slog.Logger) *Cache[K, V] {
 	known, err := lru.New[K, Entry[V]](size)
 	if err != nil {
@@ -46,13 +46,13 @@ func New[K comparable, V any](size int, now func() time.Time, what string, log *
 	return &Cache[K, V]{what: what, log: log, now: now, known: known, others: others}
 }
 
-// Get is the answer that may still be used.
+// Get is the answer of a key, if it may still be used.
 func (c *Cache[K, V]) Get(k K) (a Entry[V], ok bool) {
 	a = c.Last(k)
 	return a, c.now().Before(a.Until)
 }
 
-// Last is the last answer, however old. Its zero value stands for none.
+// Last is the last answer of a key, however old. It is zero if there is none.
 func (c *Cache[K, V]) Last(k K) Entry[V] {
 	if a, ok := c.known.Get(k); ok {
 		return a
@@ -61,9 +61,9 @@ func (c *Cache[K, V]) Last(k K) Entry[V] {
 	return a
 }
 
-// Ask asks and remembers, unless there is an answer already. An error of ask is for the
-// waiting callers only: what was remembered before stays. Other errors are that of ctx, or a
-// panic of ask.
+// Ask looks up a key, unless there is an answer that may still be used. An error of ask is
+// returned to the waiting callers, and leaves the cached answer as it is. Other errors are
+// that of ctx, or a panic of ask.
 func (c *Cache[K, V]) Ask(ctx context.Context, k K, ask func() (Entry[V], error)) (Entry[V], error) {
 	return c.flights.Ask(ctx, c.log, c.what, text(k), func() (Entry[V], error) {
 		// The answer may have come since the caller looked.
@@ -74,8 +74,8 @@ func (c *Cache[K, V]) Ask(ctx context.Context, k K, ask func() (Entry[V], error)
 	})
 }
 
-// Renew asks in the background, although there is an answer. It does nothing while
-// the question is being asked.
+// Renew looks up a key in the background, even if there is an answer. It does nothing while
+// a lookup of the key is in progress.
 func (c *Cache[K, V]) Renew(k K, ask func() (Entry[V], error)) {
 	c.flights.Start(c.log, c.what, text(k), func() (Entry[V], error) { return c.renew(k, ask) })
 }

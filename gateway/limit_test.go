@@ -378,7 +378,8 @@ func (o owns) Own(_ context.Context, client string) ([]lifecycle.Own, error) {
 
 // A client with a key is told about its own calls, its next window and its exemption, and
 // about nobody else, at the cost of one request of its key's limit. Who only looks like a
-// client is told nothing, at the cost of its address.
+// client is told nothing, at the cost of its address. While the counts cannot be read, a client
+// is told when to ask again.
 func TestOwnUsage(t *testing.T) {
 	key := map[string]string{}
 	rows := []string{`{"name": "By origin", "match": ["origin:https://acme.example"]}`}
@@ -400,11 +401,13 @@ func TestOwnUsage(t *testing.T) {
 		"By origin": {{Version: last, Days: []lifecycle.OwnDay{{Day: "2027-01-05", Served: 1}}}},
 	}
 	now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
+	var logged strings.Builder
 	gw := mount(t, setup{
 		Config: planOf(t, last, "client:Spared"), clients: clientsOf(t, rows...), perMinute: 3, usage: counts,
-		now: func() time.Time { return now },
+		now: func() time.Time { return now }, logs: &logged,
 	})
 	contract := golden.ReadContract(t, gw, gateway.Current)
+	away := contract.Doc.Components.Examples["UsageUnavailable"].Value.Value.(map[string]any)
 	for i, tt := range []struct {
 		headers   []string
 		status    int
@@ -414,7 +417,7 @@ func TestOwnUsage(t *testing.T) {
 	}{
 		{[]string{"API-Key", key["Acme"]}, 200, "1", 1, false},
 		{[]string{"API-Key", key["Spared"]}, 200, "1", 0, true},
-		{[]string{"API-Key", key["Broken"]}, 500, "1", 0, false},
+		{[]string{"API-Key", key["Broken"]}, 503, "1", 0, false},
 		{[]string{"API-Key", key["Acme"]}, 200, "0", 1, false},
 		{[]string{"API-Key", key["Acme"]}, 429, "0", 0, false},
 		{nil, 401, "2", 0, false},
@@ -429,6 +432,10 @@ func TestOwnUsage(t *testing.T) {
 		if w.Code != tt.status || h.Get("RateLimit-Remaining") != tt.remaining || h.Get("Cache-Control") != "no-store" ||
 			(h.Get("WWW-Authenticate") != "") != (tt.status == 401) || strings.Contains(w.Body.String(), "By origin") {
 			t.Errorf("request %d: got %d %s with %v, want %+v", i+1, w.Code, w.Body, h, tt)
+		}
+		if tt.status == 503 && (w.Fault.Code != away["code"] || h.Get("Retry-After") != "10" ||
+			w.Fault.Error != away["error"] || !strings.Contains(logged.String(), "the database is away")) {
+			t.Errorf("got %s with %v, want when to retry; and the cause in the log: %s", w.Body, h, logged.String())
 		}
 		if tt.status != 200 {
 			continue

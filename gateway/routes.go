@@ -244,7 +244,9 @@ func (g *gateway) ownUsage(w http.ResponseWriter, r *version.Request) error {
 	defer cancel()
 	own, err := g.Usage.Own(ctx, who.Known.Name)
 	if err != nil {
-		return err
+		away := fault.New(fault.UsageUnavailable, "Your calls cannot be read at the moment. Retry in 10 seconds")
+		away.RetryAfter = 10 * time.Second
+		return away.Because(err)
 	}
 	return version.JSON(w, http.StatusOK, g.Lifecycle.OwnUsage(*who, own))
 }

@@ -67,6 +67,7 @@ var statuses = map[fault.Code]int{
 	fault.IssuerFeeTooHigh:       http.StatusServiceUnavailable,
 	fault.StatusUnavailable:      http.StatusNotImplemented,
 	fault.ChainUnavailable:       http.StatusServiceUnavailable,
+	fault.UsageUnavailable:       http.StatusServiceUnavailable,
 	fault.NotFound:               http.StatusNotFound,
 	fault.MethodNotAllowed:       http.StatusMethodNotAllowed,
 	fault.VersionBrownout:        http.StatusGone,

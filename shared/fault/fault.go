@@ -31,6 +31,7 @@ const (
 	IssuerFeeTooHigh       Code = "ISSUER_FEE_TOO_HIGH"
 	StatusUnavailable      Code = "STATUS_UNAVAILABLE"
 	ChainUnavailable       Code = "CHAIN_UNAVAILABLE"
+	UsageUnavailable       Code = "USAGE_UNAVAILABLE"
 	NotFound               Code = "NOT_FOUND"
 	MethodNotAllowed       Code = "METHOD_NOT_ALLOWED"
 	VersionBrownout        Code = "VERSION_BROWNOUT"
@@ -46,7 +47,7 @@ func Codes() []Code {
 		MissingParameter, InvalidParameter, InvalidAmount, AmountOutOfRange,
 		UnsupportedChain, UnsupportedToken, UnsupportedPair, InvalidRecipient,
 		InvalidIntegrator, IntegratorUnregistered, IntegratorInactive, IntegratorFeeTooHigh, IntegratorUnverified,
-		IssuerFeeTooHigh, StatusUnavailable, ChainUnavailable, NotFound, MethodNotAllowed,
+		IssuerFeeTooHigh, StatusUnavailable, ChainUnavailable, UsageUnavailable, NotFound, MethodNotAllowed,
 		VersionBrownout, VersionRetired, UnknownKey, RateLimited, Internal,
 	}
 }

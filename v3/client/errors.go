@@ -43,6 +43,7 @@ const (
 	IssuerFeeTooHigh     = "ISSUER_FEE_TOO_HIGH"   // no burn is quoted with the fee that the issuer states now
 	RateLimited          = "RATE_LIMITED"          // see RetryAfter
 	ChainUnavailable     = "CHAIN_UNAVAILABLE"
+	UsageUnavailable     = "USAGE_UNAVAILABLE"  // your calls cannot be read now
 	StatusUnavailable    = "STATUS_UNAVAILABLE" // this gateway follows no swaps
 	VersionBrownout      = "VERSION_BROWNOUT"   // see Successor and Until
 	VersionRetired       = "VERSION_RETIRED"    // see Successor

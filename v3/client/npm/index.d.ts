@@ -501,7 +501,7 @@ export type QuoteError =
   | (Failure<'UNSUPPORTED_PAIR'> & AtParameter & { readonly alternatives?: { dstChain: string; dstToken: string }[] })
   | (Failure<'INVALID_RECIPIENT'> & AtParameter & { readonly reason?: RecipientReason })
   | (Failure<'INTEGRATOR_UNVERIFIED' | 'ISSUER_FEE_TOO_HIGH' | 'STATUS_UNAVAILABLE' | 'CHAIN_UNAVAILABLE'
-      | 'RATE_LIMITED'> & Later)
+      | 'USAGE_UNAVAILABLE' | 'RATE_LIMITED'> & Later)
   | (Failure<'VERSION_BROWNOUT'> & Later & { readonly successor?: string; readonly until?: Time })
   | (Failure<'VERSION_RETIRED'> & { readonly successor?: string })
   | Failure<'NOT_FOUND' | 'METHOD_NOT_ALLOWED' | 'UNKNOWN_KEY' | 'INTERNAL'>

@@ -8,14 +8,27 @@ import (
 	"testing"
 )
 
-// developers: the requests for a program, what an older request becomes in v3, the life of each version, and the calls of
-// one's own key, which is sent once, in a header, and kept nowhere.
+// developers: the requests for a program, what an older request becomes in v3 without a call of the older version, the
+// life of each version, and the calls of one's own key, which is sent once, in a header, and kept nowhere.
 func developers(t *testing.T, w *world) {
 	const query = "?srcToken=USDC&dstToken=USDC&amount=123456789012345678901&srcChain=56&dstChain=369"
 	const key = "qg_0123456789012345678901234567890123456789012"
+	counts := func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("the page calls %s with %v, which counts as a use of an older version", r.RequestURI, r.Header)
+		panic(http.ErrAbortHandler)
+	}
+	onlyV3 := map[string]http.HandlerFunc{
+		"/v1/quote": counts, "/swap/v1/quote": counts, "/v3legacy/swap/quote": counts,
+		"/v3/swap/quote": func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("API-Revision") != "v3" { // a legacy host would take it for the earlier v3
+				counts(rw, r)
+			}
+			w.pass(rw, r, func(body string) string { return body })
+		},
+	}
 	moves := func(name, url string, want ...string) row {
 		return row{
-			name: name, stays: true, args: []any{url}, want: want,
+			name: name, stays: true, args: []any{url}, want: want, answers: onlyV3,
 			do: `
 				$('moved').replaceChildren();
 				$('old').value = args[0];
@@ -40,14 +53,14 @@ func developers(t *testing.T, w *world) {
 	if strings.Contains(served, "v1 ") {
 		w.check(t,
 			moves("v1", "https://old.example/v1/quote"+query+"&recipient="+alice, "this page contacts no other host", "offers: true",
-				"/v3/swap/quote"+query, "Both versions pay the same amount", "Response of v1: 200", "Response of v3: 200",
-				"370370367037037036", "the unit: it was in the source token", "route.swaps.0.pool"),
+				"/v3/swap/quote"+query, "Both versions pay the same amount", "Response of v3: 200",
+				"fee.amount\tfee.protocol.amount|370370\tthe unit: it was in the source token", "route.swaps.0.pool\tto|0x17De1fC"),
 			moves("no recipient", "/swap/v1/quote"+query, "v3 rejects this request:", "Always send recipient", "Response of v3: 400", "offers: false"),
-			moves("partner", "/v1/quote"+query+"&recipient="+alice+"&integratorId="+partner, "v3 pays a different amount", "v3 does not ignore integratorId"),
+			moves("partner", "/v1/quote"+query+"&recipient="+alice+"&integratorId="+partner, "v3 pays 308641 less, in the destination token’s smallest unit: the partner’s fee", "v3 does not ignore integratorId"),
 		)
 	}
 	if strings.Contains(served, "v3legacy ") {
-		w.check(t, moves("earlier v3", "/v3/swap/quote"+query+"&recipient="+alice, "Response of the earlier v3: 200", "Both versions pay", "Remove the header"))
+		w.check(t, moves("earlier v3", "/v3/swap/quote"+query+"&recipient="+alice, "Response of v3: 200", "Both versions pay", "Remove the header"))
 	}
 	gone := moves("gone", "/v1/quote?a=b", "alert: The gateway does not answer.")
 	gone.answers = map[string]http.HandlerFunc{"/v3/swap/quote": hangUp}

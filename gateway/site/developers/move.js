@@ -1,4 +1,5 @@
-// An older request beside its answer in v3: docs/migrate.md with the visitor's own request.
+// What becomes of an older request in v3: docs/migrate.md with the visitor's own request. Only v3 is called: a call of
+// the older version would count as a use of it and delay its end. All versions quote alike, so that v3's answer tells.
 // Each row of a version stands alone: the chapter "Delete a version" of docs/CONTRIBUTING.md takes them out.
 const OLD = {
   '/v1/quote': 'v1',
@@ -6,16 +7,15 @@ const OLD = {
   '/v3legacy/swap/quote': 'v3legacy',
   '/v3/swap/quote': 'v3legacy',
 };
-const TITLES = {
-  v1: 'v1',
-  v3legacy: 'the earlier v3',
-};
 const HEADERS = {
   v3legacy: { 'API-Revision': 'legacy' },
 };
 const SAME = [
-  'to', 'srcAmount', 'destAmount', 'methodParameters.calldata', 'methodParameters.value',
-].map((path) => [path, path, 'nothing']);
+  ...['to', 'srcAmount', 'methodParameters.value'].map((path) => [path, path, 'nothing']),
+  ['destAmount', 'destAmount', 'nothing, unless a partner takes a fee'],
+  ['methodParameters.calldata', 'methodParameters.calldata',
+    'nothing, unless there is a partner or a shield note, which is new in every quote'],
+];
 const NEW_FEES = [
   ['', 'fee.integrator.amount', 'new: the partner’s fee, 0 without one'],
   ['', 'fee.total.amount', 'new: both fees'],
@@ -37,9 +37,8 @@ const MOVED = {
     ...NEW_FEES,
     ['approval.spender', 'approval.spender', 'nothing']],
 };
-const OTHER = 'another value: a shield note is new in every quote, and an integrator’s fee counts';
 
-// Asks this gateway as another version's client does. It never throws.
+// Asks this gateway. It never throws.
 async function ask(path, headers = {}) {
   try {
     const signal = AbortSignal.timeout(15_000);
@@ -72,32 +71,30 @@ async function compareVersions() {
   if (!version) return refuse('This is not the path of a quote in an older version.');
   const query = url.searchParams.toString();
   const next = `/v3/swap/quote?${query}`;
-  const [was, is] = await Promise.all([ask(`${url.pathname}?${query}`, HEADERS[version]), ask(next)]);
-  const gone = [was, is].find((answer) => answer.status === 0);
-  if (gone) return complain(titleOf(gone), [], $('move-form'));
+  const is = await ask(next, { 'API-Revision': 'v3' }); // on a legacy host too
+  if (is.status === 0) return complain(titleOf(is), [], $('move-form'));
   const elsewhere = 'Only the path and the query were used: this page contacts no other host.';
-  const response = (title, { status, body }) => el('div', {}, el('h3', {}, `${title}: ${status}`),
-    pre(title, text(JSON.stringify(body, null, 2), 20_000) || 'nothing that can be read'));
   place.replaceChildren(
     url.origin === location.origin ? '' : el('p', { class: 'hint' }, elsewhere),
     el('h3', {}, 'Next steps'),
-    list(adviceOn(version, url.searchParams, was, is)),
+    list(adviceOn(version, url.searchParams, is)),
     is.ok ? snippet('New URL', 'the new URL', pre('The new URL', text(next, 4000)), location.origin + next) : '',
-    el('div', { class: 'pair' }, response(`Response of ${TITLES[version]}`, was), response('Response of v3', is)),
-    was.ok && is.ok ? movedTable(version, was.body, is.body) : '',
+    el('h3', {}, `Response of v3: ${is.status}`),
+    pre('Response of v3', text(JSON.stringify(is.body, null, 2), 20_000) || 'nothing that can be read'),
+    is.ok ? movedTable(version, is.body) : '',
   );
   place.focus();
 }
 
-function adviceOn(version, query, was, is) {
-  const pays = was.ok && is.ok && was.body.destAmount === is.body.destAmount;
+function adviceOn(version, query, is) {
+  const fee = read(is.body, 'fee.integrator.amount', 80);
+  const less = `v3 pays ${fee} less, in the destination token’s smallest unit: the partner’s fee.`;
   return [
     !is.ok && el('b', {}, `v3 rejects this request: ${titleOf(is)}`),
     !query.get('recipient') && 'Always send recipient: v3 requires one that is not zero.',
     query.get('integratorId') &&
       'v3 does not ignore integratorId: it verifies the partner and adds its fee. Omit it if you do not want that.',
-    pays && 'Both versions pay the same amount.',
-    was.ok && is.ok && !pays && el('b', {}, 'v3 pays a different amount: check its fees.'),
+    is.ok && (fee === '0' ? 'Both versions pay the same amount.' : el('b', {}, less)),
     HEADERS[version] && `Remove the header ${Object.entries(HEADERS[version]).flat().join(': ')}.`,
     is.ok ? 'Change the URL, and read the fields from their new places below.'
       : 'Correct the request, then paste it again to see the new URL.',
@@ -107,15 +104,10 @@ function adviceOn(version, query, was, is) {
 const table = (heads, rows) => el('table', {},
   el('thead', {}, el('tr', {}, heads.map((head) => el('th', { scope: 'col' }, head)))),
   el('tbody', {}, rows.map((cells) => el('tr', {}, cells))));
-function movedTable(version, was, is) {
-  const show = (body, path) => {
-    if (!path) return el('td', {}, 'none');
-    const value = field(body, path) ?? 'none';
-    return el('td', {}, el('code', {}, path), el('br'),
-      mono(typeof value === 'object' ? JSON.stringify(value) : value, 90));
-  };
-  return el('div', {}, table(['Before', 'In v3', 'Change'], MOVED[version].map(([before, after, change]) => {
-    const differs = before && change === 'nothing' && field(was, before) !== field(is, after);
-    return [show(was, before), show(is, after), el('td', {}, differs ? OTHER : change)];
-  })));
+function movedTable(version, body) {
+  return el('div', {}, table(['Before', 'In v3', 'Change'], MOVED[version].map(([before, after, change]) => [
+    el('td', {}, before ? el('code', {}, before) : 'none'),
+    el('td', {}, el('code', {}, after), el('br'), mono(field(body, after) ?? 'none', 90)),
+    el('td', {}, change),
+  ])));
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -74,6 +75,23 @@ func TestServesWithoutAnyConfiguration(t *testing.T) {
 	if _, err := runCommand(t, env, "health"); err == nil {
 		t.Error("a service that has ended is healthy")
 	}
+}
+
+// Calls of a version whose code was deleted count under its name, at whichever path of it, as the
+// alert on calls of retired versions asks for.
+func TestCallsOfADeletedVersionAreCounted(t *testing.T) {
+	all := gateway.RetiredVersions
+	defer func() { gateway.RetiredVersions = all }()
+	former := gateway.RetiredVersion{Name: "v0", Prefixes: []string{"/v0/", "/swap/v0/"}, Successor: "/v3/swap/quote"}
+	gateway.RetiredVersions = append(slices.Clone(all), former)
+	base, admin, _ := start(t, environment{})
+	for _, path := range []string{"/v0/quote" + quoteQuery, "/swap/v0/anything"} {
+		if status, body := get(t, base+path); status != http.StatusGone {
+			t.Errorf("%s: got %d %s", path, status, body)
+		}
+	}
+	_, body := get(t, admin+"/metrics")
+	wantContains(t, body, `quotegate_http_requests_total{code="VERSION_RETIRED",rehearsal="false",route="none",status="410",version="v0"} 2`)
 }
 
 // Bad files stop the start, with every problem.

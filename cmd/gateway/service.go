@@ -94,6 +94,10 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	if err != nil {
 		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
+	var retired []string
+	for _, old := range gateway.RetiredVersions {
+		retired = append(retired, old.Name)
+	}
 	proxies, _ := cfg.Caller.Proxies() // validated
 	s.parts = gateway.Parts{
 		RetiredVersions: gateway.RetiredVersions,
@@ -102,7 +106,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Proxies:         proxies,
 		Clients:         s.clients,
 		Usage:           s.recorder,
-		Observers:       []event.Observer{figures.Requests(first.modules), s.recorder, log.access},
+		Observers:       []event.Observer{figures.Requests(first.modules, retired), s.recorder, log.access},
 		Log:             s.log,
 	}
 	sources := s.sources(cfg, log)

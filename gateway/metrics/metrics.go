@@ -115,7 +115,7 @@ type Requests struct {
 	answers    *prometheus.CounterVec
 	quotes     *prometheus.CounterVec
 	preflights prometheus.Counter
-	durations  map[route]prometheus.Observer // of all that are mounted
+	durations  map[route]prometheus.Observer // of all that are mounted, and of retired versions
 
 	mu       sync.RWMutex
 	counters map[answer]prometheus.Counter // of answers that were given before
@@ -135,8 +135,9 @@ type answer struct {
 }
 
 // Requests adds the metrics of requests to the routes of the modules. Requests to
-// other paths count with the labels none.
-func (m *Metrics) Requests(modules []version.Module) *Requests {
+// other paths count with the labels none, but those for a version that was deleted from
+// the code, which is one of retired, count under its name.
+func (m *Metrics) Requests(modules []version.Module, retired []string) *Requests {
 	durations := m.histogram("http_request_duration_seconds",
 		"Time from the first step of a request to its last, by version and route as mounted.",
 		buckets, "version", "route")
@@ -167,6 +168,11 @@ func (m *Metrics) Requests(modules []version.Module) *Requests {
 		r.counter(answer{route: at, status: http.StatusOK})
 		r.counter(answer{route: at, status: http.StatusInternalServerError, code: fault.Internal})
 	}
+	for _, name := range retired {
+		at := route{name, none}
+		r.durations[at] = durations.WithLabelValues(at.version, at.path)
+		r.counter(answer{route: at, status: http.StatusGone, code: fault.VersionRetired})
+	}
 	for _, kind := range kinds {
 		r.quotes.WithLabelValues(kind)
 	}
@@ -178,7 +184,7 @@ func (r *Requests) Observe(e *event.Event) {
 		r.preflights.Inc()
 		return
 	}
-	at := route{e.Version, e.Route}
+	at := route{e.Version, cmp.Or(e.Route, none)}
 	duration, mounted := r.durations[at]
 	if !mounted {
 		at = unrouted

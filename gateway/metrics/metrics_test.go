@@ -99,7 +99,7 @@ func sources(t testing.TB) Sources {
 // whole is a registry with every metric, each of which has a value.
 func whole(t testing.TB) (*Metrics, *Requests, integrator.Hooks) {
 	m := New(slog.New(slog.DiscardHandler))
-	requests := m.Requests(modules)
+	requests := m.Requests(modules, []string{"v0", "v00"})
 	m.Watch(sources(t))
 	return m, requests, m.IntegratorHooks()
 }
@@ -115,6 +115,8 @@ func TestExposition(t *testing.T) {
 	requests.Observe(answered("v1", "/v1/quote", 503, fault.IntegratorUnverified, 2*time.Second))
 	requests.Observe(answered("", "", 404, fault.NotFound, time.Millisecond))
 	requests.Observe(&event.Event{Version: "v1", Route: "/v1/quote", Status: 410, Code: fault.VersionRetired, Rehearsal: true})
+	requests.Observe(answered("v1", "", 410, fault.VersionRetired, time.Millisecond))
+	requests.Observe(answered("v0", "", 410, fault.VersionRetired, time.Millisecond))
 	hooks.Hit(369)
 	hooks.Hit(369)
 	hooks.Miss(369)
@@ -133,6 +135,9 @@ func TestExposition(t *testing.T) {
 		`quotegate_http_requests_total{code="NOT_FOUND",rehearsal="false",route="none",status="404",version="none"} 1`,
 		`quotegate_http_requests_total{code="INTERNAL",rehearsal="false",route="/swap/v1/quote",status="500",version="v1"} 0`,
 		`quotegate_http_requests_total{code="VERSION_RETIRED",rehearsal="true",route="/v1/quote",status="410",version="v1"} 1`,
+		`quotegate_http_requests_total{code="VERSION_RETIRED",rehearsal="false",route="none",status="410",version="none"} 1`,
+		`quotegate_http_requests_total{code="VERSION_RETIRED",rehearsal="false",route="none",status="410",version="v0"} 1`,
+		`quotegate_http_requests_total{code="VERSION_RETIRED",rehearsal="false",route="none",status="410",version="v00"} 0`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 1`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 3`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 4`,
@@ -222,6 +227,7 @@ func TestUnmountedPathsMakeNoSeries(t *testing.T) {
 		text := fmt.Sprintf("\x00%x\n\"}", i)
 		requests.Observe(answered(text, text, 404, fault.NotFound, -1))
 		requests.Observe(answered("v1", text, 404, fault.NotFound, time.Duration(i)))
+		requests.Observe(answered("v0", text, 404, fault.NotFound, time.Duration(i)))
 		pair := chain.Pair{Src: chain.ID(i), Dst: chain.ID(i * i), Route: chain.Route(i)}
 		requests.Observe(&event.Event{Status: 404, Code: fault.NotFound, Pair: &pair})
 	}

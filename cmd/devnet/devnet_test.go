@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/ethclient"
@@ -58,6 +59,7 @@ func TestDevnet(t *testing.T) {
 		"-rpc-port", "0", "-listen", "127.0.0.1:0", "-page", "127.0.0.1:0", "-from", "USDC@59144")
 	cmd.Env = append(os.Environ(), "BE_THE_DEVNET_OF="+gateway)
 	cmd.Stderr = os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // as a shell does for each command
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +109,7 @@ func TestDevnet(t *testing.T) {
 	until("Settled: ")
 	wantError(t, errors.New(lines.Text()), "19.9 USDC to "+demoRecipient+" on chain 1; fees 0.1 USDC, and 0 USDC")
 
-	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil { // as a terminal does
 		t.Fatal(err)
 	}
 	until("Stopping.")

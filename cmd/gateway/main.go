@@ -18,7 +18,8 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // otherwise the process would end with the reader of its log
+	safego.WhenDone(ctx, nil, "taking a second signal", stop) // which then ends the process at once
+	signal.Ignore(syscall.SIGPIPE)                            // or the process would end with the reader of its log
 	err := execute(ctx, invocation{
 		args:   os.Args[1:],
 		env:    newEnvironment(os.Environ()),

@@ -231,6 +231,31 @@ func TestProcess(t *testing.T) {
 	}
 }
 
+// A second SIGTERM ends a draining process at once, by that signal.
+func TestSecondSignalEndsTheDrain(t *testing.T) {
+	t.Parallel()
+	i := process(t, "DRAIN_DELAY=1m")
+	i.signal(t, syscall.SIGTERM)
+	eventually(t, "the health check says that it drains", func() bool {
+		_, body := get(t, i.base+healthPath)
+		return strings.Contains(body, `"status":"draining"`)
+	})
+	ended := make(chan error, 1)
+	go func() { ended <- i.cmd.Wait() }()
+	eventually(t, "the process ends", func() bool {
+		_ = i.cmd.Process.Signal(syscall.SIGTERM) // again, if it has not yet let go of the first; or it has ended
+		select {
+		case <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	if how := i.cmd.ProcessState.Sys().(syscall.WaitStatus); how.Signal() != syscall.SIGTERM {
+		t.Errorf("it ended with %v, want by the signal", i.cmd.ProcessState)
+	}
+}
+
 // A plan that retires the version of a client, and a client with a key: the key has its
 // own budget, an unknown key is refused, reports and log use the client's name, and the
 // log has no key.

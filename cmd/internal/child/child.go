@@ -96,6 +96,7 @@ func Start(ctx context.Context, wanted string, log io.Writer, command func(addr 
 		return nil, err
 	}
 	s := &Server{Addr: addr, cmd: command(addr), done: make(chan struct{})}
+	s.cmd.SysProcAttr = apart()
 	var stderr io.Reader
 	if log != nil {
 		if stderr, err = s.cmd.StderrPipe(); err != nil {

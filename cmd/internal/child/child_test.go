@@ -6,12 +6,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -19,7 +22,12 @@ import (
 // TestMain lets the test binary be a server that is started as a gateway is.
 func TestMain(m *testing.M) {
 	addr := os.Getenv("LISTEN_ADDR")
-	if addr == "" {
+	switch {
+	case os.Getenv("BE_A_PARENT") != "":
+		server, err := Gateway{Binary: os.Args[0]}.Start(context.Background())
+		fmt.Println(server.URL(), err)
+		select {}
+	case addr == "":
 		os.Exit(m.Run())
 	}
 	if os.Getenv("LIFECYCLE_FILE") != "" {
@@ -59,6 +67,9 @@ func TestGateway(t *testing.T) {
 	second, err := Gateway{Binary: binary, Listen: first.Addr, Log: log}.Start(t.Context())
 	if err != nil {
 		t.Fatalf("its address is taken: %v", err)
+	}
+	if group, err := syscall.Getpgid(second.cmd.Process.Pid); err != nil || group != second.cmd.Process.Pid {
+		t.Errorf("got the process group %d (%v): a terminal would signal it too", group, err)
 	}
 	cpu, peak, err := second.Costs()
 	if err != nil {
@@ -102,6 +113,40 @@ func TestGateway(t *testing.T) {
 	}
 	if _, err := Start(ctx, "", nil, silent); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v of a start that was cancelled", err)
+	}
+}
+
+// TestParentIsKilled wants a server to end with the process that started it.
+func TestParentIsKilled(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("SKIPPED, NOT TESTED: other systems have no signal for this")
+	}
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), "BE_A_PARENT=1")
+	stdout, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var url, failure string
+	_, _ = fmt.Fscan(stdout, &url, &failure)
+	if failure != "<nil>" {
+		t.Errorf("got %s %s, want a server", url, failure)
+	}
+	_ = parent.Process.Kill()
+	_ = parent.Wait() // killed
+	addr := strings.TrimPrefix(url, "http://")
+	for end := time.Now().Add(2 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("tcp", addr)
+		if err != nil {
+			return
+		}
+		conn.Close()
+		if time.Now().After(end) {
+			t.Fatalf("%s still serves", addr)
+		}
 	}
 }
 

@@ -39,8 +39,8 @@ func Parse(flags *flag.FlagSet, args []string, about string, stdout io.Writer) e
 }
 
 // Run is what main does once Parse has returned: it runs the program until that ends, or
-// until a signal ends its context. It returns the exit code: 0 if all went well or help
-// was printed, 1 if run failed, 2 if the arguments are wrong. What went wrong is on stderr.
+// until a signal ends its context; a second signal ends the process. It returns the exit code: 0 if all went well or
+// help was printed, 1 if run failed, 2 if the arguments are wrong. What went wrong is on stderr.
 func Run(program string, parsed error, run func(context.Context) error, stderr io.Writer) int {
 	switch {
 	case errors.Is(parsed, flag.ErrHelp):
@@ -51,6 +51,7 @@ func Run(program string, parsed error, run func(context.Context) error, stderr i
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
 	if err := run(ctx); err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", program, err)
 		return 1

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/buildinfo"
 )
@@ -63,6 +64,29 @@ func TestRun(t *testing.T) {
 		if code != tt.code || stderr.String() != tt.said {
 			t.Errorf("%s: got %d, %q", name, code, stderr.String())
 		}
+	}
+}
+
+// TestSecondSignal ends a program that does not end by itself.
+func TestSecondSignal(t *testing.T) {
+	if os.Getenv("HANGS") != "" {
+		os.Exit(Run("soak", nil, func(ctx context.Context) error {
+			for ctx.Err() == nil {
+				if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
+					return err
+				}
+			}
+			for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+				_ = syscall.Kill(os.Getpid(), syscall.SIGTERM)
+			}
+			return errors.New("it outlives every signal")
+		}, os.Stderr))
+	}
+	cmd := exec.Command(os.Args[0], "-test.run", "^TestSecondSignal$")
+	cmd.Env = append(os.Environ(), "HANGS=1")
+	said, err := cmd.CombinedOutput()
+	if how := cmd.ProcessState.Sys().(syscall.WaitStatus); how.Signal() != syscall.SIGTERM {
+		t.Errorf("got %v, want that the signal ends it: %s", err, said)
 	}
 }
 

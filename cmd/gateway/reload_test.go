@@ -84,6 +84,53 @@ func TestReload(t *testing.T) {
 	}
 }
 
+// A request that came just before a reload replaced the core is answered by the old one, which is closed when the
+// service stops, if not before. The issuer's fees go on with the new one, as the settlement is the same.
+func TestReloadLeavesTheOldCoreOpen(t *testing.T) {
+	url, _, release := slowNode(t)
+	release()
+	reference := string(chain.ReferenceFile())
+	deployment := tempFile(t, reference)
+	cfg, err := readConfig(t.Context(), environment{"DEPLOYMENT_FILE": deployment, "RPC_URLS_369": url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := newLogs(cfg, io.Discard)
+	defer log.queue.Close(time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s, err := newService(ctx, cfg, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := s.core.Load()
+	closing := make(chan struct{})
+	stopChecks := old.stopChecks
+	old.stopChecks = func() {
+		close(closing)
+		stopChecks()
+	}
+	writeFile(t, deployment, strings.Replace(reference, `"name": "reference`, `"name": "another`, 1))
+	s.reload(ctx, cfg)
+	if after := s.core.Load(); after == old || after.issuer != old.issuer {
+		t.Errorf("got the core %p after %p, want another one with the same issuer", after, old)
+	}
+	select {
+	case <-closing:
+		t.Error("the old core is closed while requests may use it")
+	case <-time.After(100 * time.Millisecond): // time for a mistake; it should take drainTimeout
+	}
+	w := httptest.NewRecorder()
+	const partner = "&integratorId=0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359" // its node is asked
+	old.public.ServeHTTP(w, httptest.NewRequest(http.MethodGet, quotePath+partner, nil))
+	wantContains(t, w.Body.String(), `"integrator":{"percentage":0.25,"amount":"250000"`)
+	cancel()
+	if err := s.close(); err != nil {
+		t.Error(err)
+	}
+	<-closing
+}
+
 // The files of a running service are rewritten. Pipes without a writer do not block it, an
 // invalid file also blocks the valid ones that belong to it, and valid ones are used.
 func TestHangupReloadsFiles(t *testing.T) {

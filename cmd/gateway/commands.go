@@ -55,8 +55,6 @@ var commands = []command{
 		"checks a retirement plan and shows its timeline and, with USAGE_DB, what its gates find", checkPlan},
 	{"plan simulate", 1, "FILE [-json]",
 		"shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},
-	{"report", 0, "-o FILE",
-		"writes the operator's page, from the database and the plan, as one HTML file", writeReport},
 	{"version", 0, "",
 		"shows version, module and commit of this program, a hash of it, and its Go", showVersion},
 }

@@ -9,7 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/quotegate/quotegate/gateway"
+	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
@@ -130,4 +134,26 @@ func (c *checked) readGates(ctx context.Context, cfg *config, versions []string,
 			}
 		}
 	}
+}
+
+// openUsage opens the counts of a service for reading, with the clients of CLIENTS_FILE.
+func openUsage(
+	ctx context.Context, cfg *config, versions []string, now time.Time,
+) (reader *evidence.Reader, closeDB func(), err error) {
+	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
+	if err != nil {
+		return nil, nil, fmt.Errorf("CLIENTS_FILE: %w", err)
+	}
+	db, err := store.OpenForReading(ctx, cfg.Usage)
+	if err != nil {
+		return nil, nil, err
+	}
+	options := evidence.Options{
+		Versions: versions,
+		Current:  gateway.Current,
+		Now:      func() time.Time { return now },
+		Known:    clients.FindRecorded,
+	}
+	closeDB = func() { _ = db.Close() } // nothing is written
+	return evidence.New(db, options, evidence.Writer{}), closeDB, nil
 }

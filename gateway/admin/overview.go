@@ -15,13 +15,8 @@ import (
 )
 
 const (
-	overviewTitle = "Versions"
-	overviewHeat  = 30 // rows of the heat map on the overview
-	fileHeat      = 200
-	maxStaying    = 5 // clients that a card names
-
-	// FileClients is how many clients a report for File needs.
-	FileClients = 1000
+	overviewHeat = 30 // rows of the heat map on the overview
+	maxStaying   = 5  // clients that a card names
 )
 
 // root is the overview for browsers, and a list of the paths for everyone else.
@@ -31,29 +26,13 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	facts := h.counted(r, overviewTitle, evidence.Query{Old: "yes", Per: overviewHeat})
+	facts := h.counted(r, "Versions", evidence.Query{Old: "yes", Per: overviewHeat})
 	facts.Look(func(q evidence.Query) (evidence.Report, error) { return h.options.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
 	if facts.Missing != "" {
 		status = http.StatusServiceUnavailable
 	}
 	h.send(w, status, "overview.html", facts)
-}
-
-// File is the overview as a file of its own, with a table of clients.
-func File(f Facts) ([]byte, error) {
-	f.Title = overviewTitle
-	f.File = true
-	return render("overview.html", &f)
-}
-
-// Heat is the list of clients on the heat map.
-func (f *Facts) Heat() []evidence.Client {
-	all := f.Report.Clients
-	if f.File {
-		return all[:min(len(all), fileHeat)]
-	}
-	return all
 }
 
 // remaining are the clients that have not moved from a version, and how many of them its

@@ -22,8 +22,7 @@ import (
 // Facts are what pages show: each page is a template that reads some of them.
 type Facts struct {
 	Title string
-	Here  string // the path of the page; empty in a file
-	File  bool   // the page is a file, without links to other pages
+	Here  string // the path of the page
 
 	Plan    lifecycle.Snapshot
 	Current string              // the version that others are compared with
@@ -31,7 +30,7 @@ type Facts struct {
 	Query   evidence.Query      // which clients the report has
 	Report  evidence.Report
 	Missing string  // why there is no report, or no page; empty if there is one
-	Tables  []Table // about this process; nil in a file
+	Tables  []Table // about this process
 	Now     time.Time
 
 	staying map[string]*remaining // by version; what is absent is not known
@@ -53,38 +52,14 @@ var (
 		"place": place, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
 		"half":  func(n uint64) uint64 { return n / 2 },
-		"style": func() template.CSS { return template.CSS(style) }, "policy": policy,
+		"style": func() template.CSS { return template.CSS(style) },
 	}
 	templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 )
 
 // pagePolicy is the Content-Security-Policy of every page.
-var pagePolicy = policy() + "; frame-ancestors 'none'"
-
-// policy is the part of it that may stand in the page itself.
-func policy() string {
-	return "default-src 'none'; style-src " + static.PolicyHash(style) +
-		"; img-src data:; form-action 'self'; base-uri 'none'"
-}
-
-// clientLink is the name of a client, and its page; an empty path in a file.
-type clientLink struct {
-	*evidence.Client
-	Path string
-}
-
-func (f *Facts) Link(c *evidence.Client) clientLink {
-	if f.File {
-		return clientLink{Client: c}
-	}
-	return clientLink{c, clientPath(c.Client)}
-}
-
-func render(name string, data any) ([]byte, error) {
-	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, name, data)
-	return b.Bytes(), err
-}
+var pagePolicy = "default-src 'none'; style-src " + static.PolicyHash(style) +
+	"; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
@@ -124,19 +99,20 @@ func (h *handler) problem(w http.ResponseWriter, r *http.Request, status int, ti
 
 // send sends a whole page, or an error if it cannot be rendered.
 func (h *handler) send(w http.ResponseWriter, status int, name string, data any) {
-	body, err := render(name, data)
+	var body bytes.Buffer
+	err := templates.ExecuteTemplate(&body, name, data)
 	if err != nil {
 		h.options.Log.Error("admin: a page cannot be rendered", "error", err)
 		fail(w, http.StatusInternalServerError, "Internal error. See the log.")
 		return
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	w.Header().Set("Content-Security-Policy", pagePolicy)
 	w.Header().Set("Referrer-Policy", "same-origin") // fromElsewhere wants to see our own links
 	w.Header().Set("X-Frame-Options", "DENY")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // an error here means that the client has left
+	_, _ = body.WriteTo(w) // an error here means that the client has left
 }
 
 func clientPath(name string) string { return "/client?" + url.Values{"client": {name}}.Encode() }

@@ -49,7 +49,7 @@ func TestPictures(t *testing.T) {
 	if windows := row.Shades(); len(windows) != 1 || windows[0] != (shade{81, 1}) {
 		t.Errorf("got windows %+v, want that of 2 February", windows)
 	}
-	drawn := string(must(render("chart", row)))
+	drawn := draw("chart", row)
 	wants(t, "the chart", drawn, `class="line" d="M0.5 99.5L1.5 100L`, `class="line partial" d="M88.5 100L89.5 0"`,
 		`L89.5 0V100H.5z"`, "<span>1,000</span><span>500</span>", `<rect class="shade" x="81" width="1"`,
 		"highest 1,000, today so far 1,000, in all 2,124")
@@ -62,7 +62,7 @@ func TestPictures(t *testing.T) {
 		line.Anchor(line.Deprecated) != "start" {
 		t.Errorf("got %+v", line)
 	}
-	page := string(must(render("overview.html", f)))
+	page := draw("overview.html", f)
 	past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`)
 	if past < 0 || coming < past {
 		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
@@ -200,6 +200,15 @@ func TestFormDropsAReleaseOfAnotherSunset(t *testing.T) {
 	}
 }
 
+// draw is a page, or a part of one, as text.
+func draw(name string, data any) string {
+	var b strings.Builder
+	if err := templates.ExecuteTemplate(&b, name, data); err != nil {
+		panic(err)
+	}
+	return b.String()
+}
+
 func must[V any](v V, err error) V {
 	if err != nil {
 		panic(err)
@@ -209,25 +218,13 @@ func must[V any](v V, err error) V {
 
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
-	for name, show := range map[string]func() ([]byte, error){
-		"overview": func() ([]byte, error) { return render("overview.html", &Facts{Now: today}) },
-		"file":     func() ([]byte, error) { return File(Facts{Now: today}) },
-		"clients": func() ([]byte, error) {
-			return render("clients.html", &Facts{Now: today})
-		},
-		"what if": func() ([]byte, error) {
-			page, err := newWhatIf(&Facts{Now: today}, url.Values{}, func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil })
-			if err != nil {
-				return nil, err
-			}
-			return render("what-if.html", page)
-		},
-		"health": func() ([]byte, error) {
-			return render("health.html", &Facts{Now: today})
-		},
+	nothing := func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil }
+	f := &Facts{Now: today}
+	for name, data := range map[string]any{
+		"overview.html": f, "clients.html": f, "health.html": f, "what-if.html": must(newWhatIf(f, url.Values{}, nothing)),
 	} {
-		if body, err := show(); err != nil || !strings.HasSuffix(string(body), "</html>\n") {
-			t.Errorf("%s: got %v and\n%s", name, err, body)
+		if page := draw(name, data); !strings.HasSuffix(page, "</html>\n") {
+			t.Errorf("%s: got\n%s", name, page)
 		}
 	}
 }
@@ -253,7 +250,7 @@ func TestOverviewOfARetirement(t *testing.T) {
 			Version: "v1", Stage: s.Stage(f.Now, !gate.Released.IsZero()), Gate: gate,
 			Verdict: s.Verdict("v1", gate, f.Now), Risk: "the gate is blind", Warning: "look here",
 		}}
-		return html.UnescapeString(flat(string(must(render("overview.html", f)))))
+		return html.UnescapeString(flat(draw("overview.html", f)))
 	}
 	many := lifecycle.Evidence{
 		Clients: 6, Calls: 20, Names: 40, Known: 4, Registered: 2, UnverifiedNames: 34, UnverifiedCalls: 60,
@@ -301,11 +298,11 @@ func TestMovedInWords(t *testing.T) {
 		{Version: "v1", Client: "client Marked", Contact: evidence.Contact{Marked: mark, Notified: today}},
 		{Version: "v1", Client: "integrator 0x07"},
 	}
-	pages := string(must(render("clients.html", f)))
+	pages := draw("clients.html", f)
 	for _, c := range f.Report.Clients {
 		one := *f
 		one.Report.Clients = []evidence.Client{c}
-		pages += string(must(render("client.html", one.ofClient())))
+		pages += draw("client.html", one.ofClient())
 	}
 	wants(t, "the pages", pages, `title="10 Jan 2027: they wrote so">marked</td>`,
 		"marked by you on 10 Jan 2027: they wrote so", "<dd>10 Feb 2027</dd>", "not in CLIENTS_FILE")

@@ -235,7 +235,7 @@ func TestClientsListed(t *testing.T) {
 }
 
 // How many clients the next window refuses is one number: on the overview, in the list
-// of clients and its table, row by row, in the prediction, and in the file.
+// of clients and its table, row by row, and in the prediction.
 func TestOneFigureForTheNextWindow(t *testing.T) {
 	const end = `"to": "2027-02-16T18:00:00Z", "share": `
 	l := begin(t, today, strings.Replace(halfYear, end+"1", end+"0.5", 1), "")
@@ -295,11 +295,6 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 			t.Errorf("%s has %s clients, want %s", path, n, want)
 		}
 	}
-	facts := Facts{Plan: l.plan(), Current: "v3", Now: today}
-	read := func(q evidence.Query) (evidence.Report, error) { return l.read.Report(t.Context(), q) }
-	facts.Report = must(read(evidence.Query{Old: "yes", Per: FileClients}))
-	facts.Look(read)
-	wants(t, "the file", string(must(File(facts))), "refuses "+figure+" clients")
 }
 
 var written = regexp.MustCompile(`(?s)<textarea id="json"[^>]*>(.*?)</textarea>`)

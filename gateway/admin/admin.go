@@ -101,7 +101,6 @@ func (h *handler) routes() chi.Router {
 	get("/", "this list; for browsers, a page", h.root)
 	get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
 	get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
-	get("/what-if", "page: another sunset, another gate or one more window", h.whatIf)
 	get("/health", "page: this process and the instances", h.health)
 	get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
 	get(readyz, "whether it should get requests", h.ready)

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -29,10 +30,10 @@ import (
 
 const token = "a-token-of-some-length"
 
-// reporter gives the same report to everyone.
+// reporter gives the same report to everyone, and predicts nothing.
 type reporter struct {
-	report evidence.Report
-	err    error
+	report           evidence.Report
+	err, unpredicted error
 }
 
 func (r reporter) Report(context.Context, evidence.Query) (evidence.Report, error) {
@@ -47,7 +48,7 @@ func (r reporter) WriteCSV(_ context.Context, _ evidence.Query, out io.Writer) e
 }
 
 func (r reporter) Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error) {
-	return evidence.Simulation{}, r.err
+	return evidence.Simulation{}, cmp.Or(r.err, r.unpredicted)
 }
 
 // options are those of a listener whose pages show a report.

@@ -137,8 +137,6 @@ func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
 	}
 }
 
-const prediction = "/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50&sunset=2027-04-01T00:00&days=35"
-
 // TestInBrowser has one browser for all that needs one. The short form has the pages of a town.
 func TestInBrowser(t *testing.T) {
 	w := openWindow(t, http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
@@ -183,7 +181,7 @@ func (w *window) stages(t *testing.T) {
 			"v1 can be retired on 1 Mar 2027: 1 client in 7 days (limit 5), 27 calls on the busiest day (limit 100)",
 		}},
 		{"brownout", halfYear, "2027-02-16T15:00:00Z", one, []string{
-			"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC",
+			"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "until 16 Feb 2027, 18:00 UTC, 100 % of clients: would refuse 1 client",
 			"16 Feb 2027, 18:00 UTC (in 3 hours), brownout ends.",
 		}},
 		{"held", none, held, one, []string{
@@ -217,8 +215,7 @@ func (w *window) axe(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.as(t, light)
-	more := []string{"/clients?search=nobody", "/what-if?version=v1&from=x&minutes=0&percent=0"}
-	for _, path := range append(more, everyPage...) {
+	for _, path := range append([]string{"/clients?search=nobody"}, everyPage...) {
 		w.open(t, path)
 		evaluate[bool](t, w, string(axe)+"; true")
 		found, err := chromedp.Run(w.Context(), chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
@@ -234,7 +231,7 @@ func (w *window) axe(t *testing.T) {
 // everyPage is each page of a town.
 var everyPage = []string{
 	"/", "/clients", "/clients?version=v1", "/clients?search=app-1&moved=no", "/client?client=client+Quayside",
-	"/client?client=client+Harbour+Wallet", "/what-if", prediction, "/health",
+	"/client?client=client+Harbour+Wallet", "/health",
 }
 
 // registries is a table of some chains without an endpoint, and one that works.
@@ -283,10 +280,8 @@ func (w *window) walk(t *testing.T) {
 	follow("Harbour Wallet", "/client?client=client+Harbour+Wallet")
 	letter := evaluate[string](t, w, "document.querySelector('textarea').value")
 	wants(t, "the letter", letter, "Subject: ", "because recipient is missing")
-	follow("What if", "/what-if")
-	evaluate[bool](t, w, "document.querySelector('[name=clients]').value = 1, document.querySelector('button').focus(), true")
-	press("\r", "/what-if?version=v1&sunset=2027-03-01T00%3A00&clients=1&calls=100&days=7&from=&minutes=&percent=")
-	wants(t, "the prediction", evaluate[string](t, w, "document.body.innerText"), "v1 cannot be retired yet: ", "(limit 1)")
+	follow("Overview", "/")
+	follow("Clients refused", "/clients?version=v1&moved=no&window=2027-02-16T14:00:00Z")
 	follow("Overview", "/")
 	w.as(t, paper)
 	const hidden = `[...document.querySelectorAll('body *')].filter((e) => !e.closest('svg, .vh') &&

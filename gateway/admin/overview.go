@@ -2,6 +2,8 @@ package admin
 
 import (
 	"cmp"
+	"context"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -27,52 +29,78 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	facts := h.counted(r, "Versions", evidence.Query{Old: "yes", Per: overviewHeat})
-	facts.Look(func(q evidence.Query) (evidence.Report, error) { return h.options.Usage.Report(r.Context(), q) })
 	status := http.StatusOK
-	if facts.Missing != "" {
+	if facts.Missing == "" {
+		h.look(r.Context(), facts)
+	} else {
 		status = http.StatusServiceUnavailable
 	}
 	h.send(w, status, "overview.html", facts)
 }
 
-// remaining are the clients that have not moved from a version, and how many of them its
-// next window refuses.
-type remaining struct {
-	Clients []evidence.Client // the first of them
-	Refused int
-	Path    string // where those that the window refuses are listed
-}
-
-// Look reads who has not moved from each old version. If that cannot be read, it is not known.
-func (f *Facts) Look(read func(evidence.Query) (evidence.Report, error)) {
-	f.staying = map[string]*remaining{}
+// look reads who has not moved from each old version, and predicts whom the plan refuses.
+func (h *handler) look(ctx context.Context, f *Facts) {
+	f.staying = map[string][]evidence.Client{}
 	for _, v := range f.Plan.Versions {
-		if !f.Old(v.Version) {
-			continue
-		}
-		q := evidence.Query{Version: v.Version, Moved: "no", Per: maxStaying}
-		found, err := read(q)
-		if err != nil {
-			continue
-		}
-		s := &remaining{Clients: found.Clients}
-		if b := f.Window(v.Version); b != nil {
-			q.Window = humanize.Timestamp(b.From)
-			err = q.Choose(f.Plan.Plan)
-			if err == nil {
-				found, err = read(q)
+		if f.Old(v.Version) {
+			q := evidence.Query{Version: v.Version, Moved: "no", Per: maxStaying}
+			report, err := h.options.Usage.Report(ctx, q)
+			if err != nil {
+				f.Unpredicted = err.Error()
+				return
 			}
-			s.Refused = found.Matching
-			s.Path = queryPath("/clients", q, "per", "")
-		}
-		if err == nil {
-			f.staying[v.Version] = s
+			f.staying[v.Version] = report.Clients
 		}
 	}
+	if f.Plan.Plan == nil {
+		return
+	}
+	simulation, err := h.options.Usage.Simulate(ctx, f.Plan.Plan)
+	if err != nil {
+		f.Unpredicted = err.Error()
+		return
+	}
+	f.hits = slices.AppendSeq(simulation.Windows, maps.Values(simulation.Sunset))
+	f.Remarks = simulation.Notes
 }
 
-// Staying is nil if it is not known who has not moved from a version.
-func (f *Facts) Staying(version string) *remaining { return f.staying[version] }
+// Staying are the first clients that have not moved from a version.
+func (f *Facts) Staying(version string) []evidence.Client { return f.staying[version] }
+
+// step is the open or next window of a version, or its sunset.
+type step struct {
+	Label, When string
+	Says        string // whom it refuses
+	Path        string // where these clients are listed; empty if there are none
+}
+
+// Steps are those of a version. They say the same as `gateway plan simulate`.
+func (f *Facts) Steps(version string) (all []step) {
+	add := func(label, when string, from time.Time, window string) {
+		s := step{label, when, "not known", "/clients?version=" + version + "&moved=no" + window}
+		for _, hit := range f.hits {
+			if hit.Version == version && hit.From.Equal(from) {
+				s.Says = hit.Sentence()
+				if hit.Clients != nil && *hit.Clients == 0 {
+					s.Path = ""
+				}
+			}
+		}
+		all = append(all, s)
+	}
+	if b := f.Window(version); b != nil {
+		label, when := "Next window", humanize.DateTime(b.From)+", for "+humanize.Duration(b.To.Sub(b.From))
+		if !b.From.After(f.Now) {
+			label, when = "Open window", "until "+humanize.DateTime(b.To)
+		}
+		when += ", " + humanize.Percent(b.Share) + " of clients"
+		add(label, when, b.From, "&window="+humanize.Timestamp(b.From))
+	}
+	if sunset := f.dates(version).Sunset; !sunset.IsZero() {
+		add("Sunset", humanize.DateTime(sunset), sunset, "")
+	}
+	return all
+}
 
 // Old reports whether the clients of a version have to move.
 func (f *Facts) Old(version string) bool {

@@ -33,7 +33,10 @@ type Facts struct {
 	Tables  []Table // about this process
 	Now     time.Time
 
-	staying map[string]*remaining // by version; what is absent is not known
+	Unpredicted string   // why it is not known whom the plan refuses; empty if it is
+	Remarks     []string // what the prediction leaves out
+	hits        []evidence.Hit
+	staying     map[string][]evidence.Client // by version
 }
 
 var (
@@ -62,7 +65,7 @@ var pagePolicy = "default-src 'none'; style-src " + static.PolicyHash(style) +
 	"; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 // pagePaths are the pages for people.
-var pagePaths = []string{"/", "/clients", "/client", "/what-if", "/health"}
+var pagePaths = []string{"/", "/clients", "/client", "/health"}
 
 // facts are those of a page without counts.
 func (h *handler) facts(r *http.Request, title string) *Facts {

@@ -1,9 +1,8 @@
 package admin
 
 import (
-	"fmt"
 	"html"
-	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,7 +12,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 // facts is a plan for v1 and no calls yet.
@@ -123,83 +121,6 @@ func TestLetter(t *testing.T) {
 	wants(t, "the letter without a plan", must(f.Letter(c)), "have not set a date yet", "Call v3 instead of v2")
 }
 
-// A form changes the sunset, the gate and the windows of a version, or says what to
-// correct. The plan in force stays as it is.
-func TestForm(t *testing.T) {
-	f := facts(t)
-	f.Schedule("v1").Gate = &lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 2}
-	const window = "2027-02-16T14:00:00Z 4h 75 %"
-	for query, want := range map[string]string{ // the sunset, the gate and the last window; or the fault
-		"":                                "2027-03-01T00:00:00Z 5 100 7 2 " + window,
-		"sunset=2027-04-01T12:00:00":      "2027-04-01T12:00:00Z 5 100 7 2 " + window,
-		"clients=9&days=35":               "2027-03-01T00:00:00Z 9 100 35 2 " + window,
-		"clients=&calls=&days=":           "2027-03-01T00:00:00Z none " + window,
-		"sunset=tomorrow, at noon":        "sunset: enter a date",
-		"clients=few":                     "max clients: enter a number",
-		"calls=-1":                        "max calls: enter a number",
-		"days=91":                         "days: enter a number from 1 to 90",
-		"minutes=60&percent=25":           "begin: enter a date",
-		"from=2027-02-18T14:00&minutes=0": "minutes: enter a number",
-		"percent=NaN":                     "share: enter a percentage",
-		"percent=101":                     "share: enter a percentage",
-		"percent=0.01":                    "share: enter a percentage",
-		"sunset=2027-02-10T00:00":         "is after the sunset",
-		"from=2027-02-18T14:00&minutes=99999999999999999999":  "minutes: enter a number",
-		"from=2027-02-16T17:00&minutes=120&percent=50":        "versions.v1.brownouts[2]: overlaps",
-		"from=2027-02-18T14:00:30&minutes=60&percent=33.3333": "2027-03-01T00:00:00Z 5 100 7 2 2027-02-18T14:00:30Z 1h 33.3 %",
-		"from=2027-02-16T14:00&minutes=240&percent=75":        "2027-03-01T00:00:00Z 5 100 7 2 " + window, // is planned
-	} {
-		form := formOf(f.Schedule("v1"))
-		if asked := form.fill(must(url.ParseQuery(query))); asked != (query != "") {
-			t.Errorf("%s: something is asked: %t", query, asked)
-		}
-		s, _, err := form.change(f.Schedule("v1"))
-		var plan *lifecycle.Plan
-		if err == nil {
-			plan, err = f.Plan.Plan.With("v1", s)
-		}
-		got := ""
-		if err != nil {
-			got = err.Error()
-		} else {
-			got = describe(plan.Versions["v1"])
-		}
-		if err == nil && got != want || !strings.Contains(got, want) {
-			t.Errorf("%s: got %q, want %q", query, got, want)
-		}
-	}
-	if got := describe(f.Schedule("v1")); got != "2027-03-01T00:00:00Z 5 100 7 2 "+window {
-		t.Errorf("the plan in force is now %s", got)
-	}
-}
-
-// describe is the sunset, the gate and the last window of a schedule.
-func describe(s *lifecycle.Schedule) string {
-	gate := "none"
-	if g := s.Gate; g != nil {
-		gate = fmt.Sprint(g.MaxClients, g.MaxCallsPerDay, g.Days, g.Instances)
-	}
-	last := s.Brownouts[len(s.Brownouts)-1]
-	return fmt.Sprintf("%s %s %s %s %s", humanize.Timestamp(s.Sunset), gate,
-		humanize.Timestamp(last.From), humanize.Duration(last.To.Sub(last.From)), humanize.Percent(last.Share))
-}
-
-// A release that the plan confirms is about its sunset, and does not hold for another.
-func TestFormDropsAReleaseOfAnotherSunset(t *testing.T) {
-	f := facts(t)
-	f.Schedule("v1").Gate = &lifecycle.Gate{Days: 7, Confirmed: true}
-	form := formOf(f.Schedule("v1"))
-	kept, _, err := form.change(f.Schedule("v1"))
-	if err != nil || !kept.Gate.Confirmed {
-		t.Errorf("got %+v, %v, want it confirmed", kept, err)
-	}
-	form["sunset"] = "2027-04-01T00:00"
-	moved, _, err := form.change(f.Schedule("v1"))
-	if err != nil || moved.Gate.Confirmed || !f.Schedule("v1").Gate.Confirmed {
-		t.Errorf("got %+v, %v, want it unconfirmed, and the plan as it was", moved, err)
-	}
-}
-
 // draw is a page, or a part of one, as text.
 func draw(name string, data any) string {
 	var b strings.Builder
@@ -218,12 +139,8 @@ func must[V any](v V, err error) V {
 
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
-	nothing := func(*lifecycle.Plan) (evidence.Simulation, error) { return evidence.Simulation{}, nil }
-	f := &Facts{Now: today}
-	for name, data := range map[string]any{
-		"overview.html": f, "clients.html": f, "health.html": f, "what-if.html": must(newWhatIf(f, url.Values{}, nothing)),
-	} {
-		if page := draw(name, data); !strings.HasSuffix(page, "</html>\n") {
+	for _, name := range []string{"overview.html", "clients.html", "health.html"} {
+		if page := draw(name, &Facts{Now: today}); !strings.HasSuffix(page, "</html>\n") {
 			t.Errorf("%s: got\n%s", name, page)
 		}
 	}
@@ -288,6 +205,45 @@ func TestOverviewOfARetirement(t *testing.T) {
 	wants(t, "the overview", page, `<span class="stage held">held</span>`, "Past its sunset and still served, because the gate holds.")
 	f.Report.Versions = nil
 	wants(t, "the overview", show(nil), "7 days: not known", `<dt>Not moved</dt><dd><b>not known</b>`)
+}
+
+// A card says whom the open or next window and the sunset refuse, as the simulation does.
+func TestSteps(t *testing.T) {
+	f := facts(t)
+	none, some := 0, 3
+	window := f.Schedule("v1").Brownouts[1]
+	const clients = "/clients?version=v1&moved=no"
+	for _, tt := range []struct {
+		now                        time.Time
+		clients                    *int // null: there is no prediction
+		label, when, says, path    string
+		atSunset, listOfThatSunset string
+	}{
+		{today, &some, "Next window", "16 Feb 2027, 14:00 UTC, for 4h, 75 % of clients",
+			"would refuse 3 clients (0 known); calls not known: nothing was recorded at these hours",
+			clients + "&window=2027-02-16T14:00:00Z", "would refuse nobody", ""},
+		{window.From, &none, "Open window", "until 16 Feb 2027, 18:00 UTC, 75 % of clients", "would refuse nobody", "",
+			"would refuse nobody", ""},
+		{window.To.Add(-time.Second), nil, "Open window", "until 16 Feb 2027, 18:00 UTC, 75 % of clients", "not known",
+			clients + "&window=2027-02-16T14:00:00Z", "not known", clients},
+		{window.To, &some, "", "", "", "", "would refuse nobody", ""},
+	} {
+		f.Now, f.hits = tt.now, nil
+		if tt.clients != nil {
+			f.hits = []evidence.Hit{
+				{Version: "v3", From: window.From, To: window.To, Clients: &none},
+				{Version: "v1", From: window.From, To: window.To, Clients: tt.clients},
+				{Version: "v1", From: f.Schedule("v1").Sunset, Clients: &none},
+			}
+		}
+		want := []step{{"Sunset", "1 Mar 2027, 00:00 UTC", tt.atSunset, tt.listOfThatSunset}}
+		if tt.label != "" {
+			want = slices.Insert(want, 0, step{tt.label, tt.when, tt.says, tt.path})
+		}
+		if got := f.Steps("v1"); !slices.Equal(got, want) {
+			t.Errorf("%v: got %q, want %q", tt.now, got, want)
+		}
+	}
 }
 
 // What the operator wrote down is on the client's page and in the table.

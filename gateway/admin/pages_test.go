@@ -21,7 +21,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
-	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 )
@@ -64,10 +63,9 @@ func TestPageHeaders(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	l.live(t, town()[:1])
 	for path, want := range map[string]int{
-		"/": 200, "/clients": 200, "/client?client=client+Harbour+Wallet": 200, "/what-if": 200, "/health": 200,
-		"/what-if?version=v1&from=2027-02-18T14:00&minutes=60&percent=50": 200, "/what-if?version=v1&from=never": 200,
+		"/": 200, "/clients": 200, "/client?client=client+Harbour+Wallet": 200, "/health": 200,
 		"/clients?version=v9": 400, "/clients?colour=red": 400, "/client": 400, "/client?client=nobody": 404,
-		"/what-if?version=v9": 400, "/clinets": 404,
+		"/clinets": 404,
 	} {
 		status, body, header := get(t, l.URL+path)
 		kind := header.Get("Content-Type")
@@ -96,7 +94,7 @@ func TestPagesWithoutDatabase(t *testing.T) {
 	server := httptest.NewServer(Handler(options(away, l.keeper.Snapshot)))
 	defer server.Close()
 	for path, want := range map[string]string{
-		"/": "The plan below is in force", "/clients": "", "/client?client=x": "", "/what-if": "",
+		"/": "The plan below is in force", "/clients": "", "/client?client=x": "",
 	} {
 		status, body, _ := get(t, server.URL+path)
 		if status != 503 {
@@ -107,7 +105,16 @@ func TestPagesWithoutDatabase(t *testing.T) {
 	if status, _, _ := get(t, server.URL+"/health"); status != 200 {
 		t.Errorf("health: got %d", status)
 	}
-	status, body, _ := get(t, server.URL+"/admin/usage")
+	away = reporter{report: evidence.Report{At: today}, unpredicted: errors.New("<b>busy</b>")}
+	half := httptest.NewServer(Handler(options(away, l.keeper.Snapshot)))
+	defer half.Close()
+	status, body, _ := get(t, half.URL+"/")
+	wants(t, "the overview without a prediction", body, "cannot be predicted.</strong> &lt;b&gt;busy&lt;/b&gt;",
+		"for 4h, 100 % of clients: not known", "1 Mar 2027, 00:00 UTC: not known")
+	if status != 200 {
+		t.Errorf("the overview without a prediction: got %d", status)
+	}
+	status, body, _ = get(t, server.URL+"/admin/usage")
 	if status != 503 || !strings.Contains(body, `"error": "The counts cannot be read: the database is`) {
 		t.Errorf("usage: got %d %s", status, body)
 	}
@@ -142,8 +149,7 @@ func TestHostileText(t *testing.T) {
 	server := httptest.NewServer(Handler(o))
 	defer server.Close()
 	query := url.Values{"software": {hostile[1]}}.Encode()
-	form := url.Values{"version": {"v1"}, "from": {hostile[0]}, "minutes": {hostile[1]}, "percent": {hostile[2]}}.Encode()
-	for _, path := range []string{"/", "/clients?" + query, "/client?client=x", "/health", "/what-if?" + form} {
+	for _, path := range []string{"/", "/clients?" + query, "/client?client=x", "/health"} {
 		status, body, _ := get(t, server.URL+path)
 		if status != 200 {
 			t.Errorf("%s: got %d", path, status)
@@ -235,7 +241,7 @@ func TestClientsListed(t *testing.T) {
 }
 
 // How many clients the next window refuses is one number: on the overview, in the list
-// of clients and its table, row by row, and in the prediction.
+// of clients and its table, row by row, and in the simulation.
 func TestOneFigureForTheNextWindow(t *testing.T) {
 	const end = `"to": "2027-02-16T18:00:00Z", "share": `
 	l := begin(t, today, strings.Replace(halfYear, end+"1", end+"0.5", 1), "")
@@ -254,13 +260,18 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	}
 	l.live(t, town())
 	_, overview, _ := get(t, l.URL+"/")
-	next := regexp.MustCompile(`<b>16 Feb 2027</b><span class="muted">refuses (\d+) clients</span><a href="([^"]*)">`)
+	next := regexp.MustCompile(`50 % of clients: (would refuse (\d+) clients [^<]*)\. <a href="([^"]*)">Clients refused`)
 	found := next.FindStringSubmatch(overview)
 	if found == nil {
 		t.Fatalf("the overview has no figure of the next window:\n%s", overview)
 	}
-	figure := found[1]
-	list := html.UnescapeString(found[2])
+	wants(t, "the overview", overview, `<bdi>ops@H.example</bdi>`)
+	figure := found[2]
+	list := html.UnescapeString(found[3])
+	simulation := must(l.read.Simulate(t.Context(), l.plan().Plan))
+	if says := simulation.Windows[2].Sentence(); found[1] != says {
+		t.Errorf("the overview says %q, the simulation %q", found[1], says)
+	}
 	if n, err := strconv.Atoi(figure); err != nil || n < 3 || n > 9 {
 		t.Errorf("got %s, want some of the 11 that have not moved", figure)
 	}
@@ -271,13 +282,10 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	_, body, _ = get(t, l.URL+"/clients?per=1000&version=v1&moved=no")
 	still := strconv.Itoa(strings.Count(body, `<span class="known">v1</span>`)) // in the heat map
 	counted := strconv.Itoa(l.plan().Versions[2].Gate.Clients)
-	const window = "version=v1&from=2027-02-16T14:00&minutes=240&percent=50"
 	for path, want := range map[string]string{
 		list: figure + " clients in 90 days",
 		strings.Replace(list, "/clients", "/admin/usage", 1): `"matching": ` + figure + ",",
-		"/what-if?" + window:                   "It would refuse " + figure + " clients",
-		"/what-if":                             "4h, 50 % of clients</td><td>would refuse " + figure + " clients",
-		"/what-if?version=v1":                  "Sunset on 1 Mar 2027, 00:00 UTC</td><td>would refuse " + still + " clients",
+		"/#":                                   "<dd>1 Mar 2027, 00:00 UTC: would refuse " + still + " clients",
 		"/":                                    "v1 cannot be retired yet: " + counted + " clients in 7 days (limit 5)",
 		"/?":                                   "<dt>Not moved</dt><dd><b>" + still + "</b>",
 		"/clients?version=v1&gate=counted":     counted + " clients in 90 days",
@@ -294,76 +302,6 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 		if n := strconv.Itoa(strings.Count(table, "\n") - 1); n != want {
 			t.Errorf("%s has %s clients, want %s", path, n, want)
 		}
-	}
-}
-
-var written = regexp.MustCompile(`(?s)<textarea id="json"[^>]*>(.*?)</textarea>`)
-
-// What if moves the sunset and the gate, says what would happen and when, beside what the
-// plan in force does, and writes an entry that a plan takes. The plan in force stays.
-func TestWhatIf(t *testing.T) {
-	l := begin(t, today, halfYear, "")
-	l.live(t, town())
-	const window = " 2027-02-16T14:00:00Z 4h 100 %"
-	for name, tt := range map[string]struct {
-		query string
-		want  []string
-		entry string // of the plan; empty: nothing to paste
-	}{
-		"unasked": {"", []string{
-			`name="sunset" value="2027-03-01T00:00"`, `name="days" min="1" max="90" value="7"`,
-		}, ""},
-		"unchanged": {"&clients=5", []string{"12 clients in 7 days (limit 5)"}, ""},
-		"a later sunset and a longer gate": {
-			"&sunset=2027-04-01T00:00&days=35", []string{
-				"Earliest 1 Mar 2027, if clients are quiet from 22 Feb 2027.",
-				"v1 cannot be retired yet: 25 clients in 35 days (limit 5), 624 calls on the busiest day (limit 100). " +
-					"Earliest 1 Apr 2027, if clients are quiet from 25 Feb 2027.",
-				"would refuse 10 clients (1 known)",
-			}, "2027-04-01T00:00:00Z 5 100 35 0" + window,
-		},
-		"a wider gate": {
-			"&clients=20&calls=500", []string{"v1 can be retired on 1 Mar 2027: 12 clients in 7 days (limit 20)"},
-			"2027-03-01T00:00:00Z 20 500 7 0" + window,
-		},
-		"no gate": {
-			"&clients=&calls=&days=",
-			[]string{"v1 will be retired on 1 Mar 2027, whoever still calls it. Its plan has no gate."},
-			"2027-03-01T00:00:00Z none" + window,
-		},
-		"at once": {
-			"&from=2027-02-10T10:00&minutes=60&percent=1", []string{"This takes effect at once."},
-			"2027-03-01T00:00:00Z 5 100 7 0" + window,
-		},
-		"one more window": {
-			"&from=2027-02-18T14:00&minutes=60&percent=50", []string{"origin https://app-3.example", `"share": 0.5`},
-			"2027-03-01T00:00:00Z 5 100 7 0 2027-02-18T14:00:00Z 1h 50 %",
-		},
-		"before its windows": {
-			"&sunset=2027-02-11T00:00", []string{"This is not a valid plan.", "is after the sunset"}, "",
-		},
-	} {
-		_, body, _ := get(t, l.URL+"/what-if?version=v1"+tt.query)
-		body = html.UnescapeString(body)
-		wants(t, name, body, tt.want...)
-		if strings.Contains(body, "client Quayside") {
-			t.Errorf("%s: the prediction names a client that has moved", name)
-		}
-		got := ""
-		if found := written.FindStringSubmatch(body); found != nil {
-			plan, err := lifecycle.Parse([]byte(`{"versions": {`+found[1]+`}}`), served)
-			if err != nil {
-				t.Errorf("%s: the entry cannot be pasted: %v", name, err)
-				continue
-			}
-			got = describe(plan.Versions["v1"])
-		}
-		if got != tt.entry {
-			t.Errorf("%s: got the entry %q, want %q", name, got, tt.entry)
-		}
-	}
-	if got := describe(l.plan().Plan.Versions["v1"]); got != "2027-03-01T00:00:00Z 5 100 7 0"+window {
-		t.Errorf("the plan in force is now %s", got)
 	}
 }
 

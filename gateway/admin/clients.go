@@ -89,19 +89,19 @@ func (a *attachment) Write(p []byte) (int, error) {
 	return a.ResponseWriter.Write(p)
 }
 
-// InNext says whether the open or next window of a client's version refuses it. A client that
+// InWindow says whether the open or next window of a client's version refuses it. A client that
 // has moved no longer calls the version, and is not counted either.
-func (f *Facts) InNext(c *evidence.Client) string {
+func (f *Facts) InWindow(c *evidence.Client) string {
 	s := f.Schedule(c.Version)
-	b := f.Window(c.Version)
+	w := f.Window(c.Version)
 	switch {
-	case b == nil:
+	case w == nil:
 		return "no window"
 	case c.HasMoved():
 		return "no, moved"
 	case s.Exempts(c.Subject()):
 		return "no, exempt"
-	case s.Hits(*b, c.Subject()):
+	case s.Hits(w.Brownout, c.Subject()):
 		return "yes"
 	}
 	return "no"
@@ -124,13 +124,13 @@ func (c column) Direction() string {
 
 // Columns are those of the table of clients that have a value. The first is its name.
 func (f *Facts) Columns() []column {
-	inWindow := func(c *evidence.Client) bool { return f.Window(c.Version) != nil }
+	hasWindow := func(c *evidence.Client) bool { return f.Window(c.Version) != nil }
 	isNotified := func(c *evidence.Client) bool { return !c.Notified.IsZero() }
 	all := []column{
 		{Text: "Client", Sort: "name"},
 		{Text: "Version"},
 		{Text: "On " + f.Current, About: "What " + f.Current + " would answer"},
-		{Text: "Next window", Sort: "position", About: "Whether it is refused", has: inWindow},
+		{Text: "Window", Sort: "position", About: "Whether the open or next one refuses it", has: hasWindow},
 		{Text: "Last seen", Sort: "last"},
 		{Text: "7 days", Sort: "calls7", About: "Calls in 7 days", Number: true},
 		{Text: "30 days", Sort: "calls30", About: "Calls in 30 days", Number: true},

@@ -88,13 +88,8 @@ func (f *Facts) Steps(version string) (all []step) {
 		}
 		all = append(all, s)
 	}
-	if b := f.Window(version); b != nil {
-		label, when := "Next window", humanize.DateTime(b.From)+", for "+humanize.Duration(b.To.Sub(b.From))
-		if !b.From.After(f.Now) {
-			label, when = "Open window", "until "+humanize.DateTime(b.To)
-		}
-		when += ", " + humanize.Percent(b.Share) + " of clients"
-		add(label, when, b.From, "&window="+humanize.Timestamp(b.From))
+	if w := f.Window(version); w != nil {
+		add(w.Label(), w.When(), w.From, "&window="+humanize.Timestamp(w.From))
 	}
 	if sunset := f.dates(version).Sunset; !sunset.IsZero() {
 		add("Sunset", humanize.DateTime(sunset), sunset, "")
@@ -120,12 +115,33 @@ func (f *Facts) dates(version string) *lifecycle.Schedule {
 	return cmp.Or(f.Schedule(version), &lifecycle.Schedule{})
 }
 
-// Window is the open or next window of a version; nil without one.
-func (f *Facts) Window(version string) *lifecycle.Brownout {
+// brownout is the open or next window of a version.
+type brownout struct {
+	lifecycle.Brownout
+	open bool
+}
+
+// Window is nil without one.
+func (f *Facts) Window(version string) *brownout {
 	if b, planned := f.Schedule(version).NextBrownout(f.Now); planned {
-		return &b
+		return &brownout{b, !b.From.After(f.Now)}
 	}
 	return nil
+}
+
+func (w *brownout) Label() string {
+	if w != nil && w.open {
+		return "Open window"
+	}
+	return "Next window"
+}
+
+func (w *brownout) When() string {
+	when := humanize.DateTime(w.From) + ", for " + humanize.Duration(w.To.Sub(w.From))
+	if w.open {
+		when = "until " + humanize.DateTime(w.To)
+	}
+	return when + ", " + humanize.Percent(w.Share) + " of clients"
 }
 
 // Usage is nil for a version that is not in the report.

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"fmt"
 	"html"
 	"slices"
 	"strings"
@@ -113,8 +114,8 @@ func TestLetter(t *testing.T) {
 	exempt.Exempt = true            // by the plan when it last called
 	spared.Client = "client Spared" // by a line that was added since
 	for _, c := range []*evidence.Client{&exempt, &spared} {
-		if letter := must(f.Letter(c)); strings.Contains(letter, "early warning") || f.InNext(c) != "no, exempt" {
-			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InNext(c), letter)
+		if letter := must(f.Letter(c)); strings.Contains(letter, "early warning") || f.InWindow(c) != "no, exempt" {
+			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InWindow(c), letter)
 		}
 	}
 	c.Version = "v2"
@@ -207,11 +208,13 @@ func TestOverviewOfARetirement(t *testing.T) {
 	wants(t, "the overview", show(nil), "7 days: not known", `<dt>Not moved</dt><dd><b>not known</b>`)
 }
 
-// A card says whom the open or next window and the sunset refuse, as the simulation does.
+// A card says whom the open or next window and the sunset refuse, as the simulation does, and the
+// page of a client, whether the window refuses it.
 func TestSteps(t *testing.T) {
 	f := facts(t)
 	none, some := 0, 3
 	window := f.Schedule("v1").Brownouts[1]
+	f.Report.Clients = []evidence.Client{{Version: "v1", Client: "client Late", Position: 0.9}}
 	const clients = "/clients?version=v1&moved=no"
 	for _, tt := range []struct {
 		now                        time.Time
@@ -237,9 +240,12 @@ func TestSteps(t *testing.T) {
 			}
 		}
 		want := []step{{"Sunset", "1 Mar 2027, 00:00 UTC", tt.atSunset, tt.listOfThatSunset}}
+		row := "<dt>Next window</dt><dd>no window, position 0.900</dd>"
 		if tt.label != "" {
 			want = slices.Insert(want, 0, step{tt.label, tt.when, tt.says, tt.path})
+			row = fmt.Sprintf("<dt>%s</dt><dd>no (%s), position 0.900</dd>", tt.label, tt.when)
 		}
+		wants(t, "the client's page", draw("client.html", f), row)
 		if got := f.Steps("v1"); !slices.Equal(got, want) {
 			t.Errorf("%v: got %q, want %q", tt.now, got, want)
 		}

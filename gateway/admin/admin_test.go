@@ -30,7 +30,7 @@ import (
 
 const token = "a-token-of-some-length"
 
-// reporter gives the same report to everyone, and predicts nothing.
+// reporter gives the same report to everyone, and predicts nothing but its notes.
 type reporter struct {
 	report           evidence.Report
 	err, unpredicted error
@@ -48,7 +48,7 @@ func (r reporter) WriteCSV(_ context.Context, _ evidence.Query, out io.Writer) e
 }
 
 func (r reporter) Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error) {
-	return evidence.Simulation{}, cmp.Or(r.err, r.unpredicted)
+	return evidence.Simulation{Notes: r.report.Notes}, cmp.Or(r.err, r.unpredicted)
 }
 
 // options are those of a listener whose pages show a report.

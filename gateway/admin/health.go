@@ -8,7 +8,15 @@ import (
 )
 
 func (h *handler) health(w http.ResponseWriter, r *http.Request) {
-	h.send(w, http.StatusOK, "health.html", h.counted(r, "Health", evidence.Query{Per: 1}))
+	p, report, err := h.counted(r, "Health", evidence.Query{Per: 1})
+	h.send(w, http.StatusOK, "health.html", &healthPage{p, report, err})
+}
+
+// healthPage is about this process, and the instances.
+type healthPage struct {
+	page
+	Report  evidence.Report
+	Missing error // why there is no report
 }
 
 // Table is a table on the health page.
@@ -40,10 +48,10 @@ func (r Row) Mark() string {
 }
 
 // Issues is the number of rows that need attention.
-func (f *Facts) Issues() int { return f.marked(wrongRow) }
+func (p *page) Issues() int { return p.marked(wrongRow) }
 
-func (f *Facts) marked(mark string) (n int) {
-	for _, t := range f.Tables {
+func (p *page) marked(mark string) (n int) {
+	for _, t := range p.Tables {
 		for _, r := range t.Rows {
 			if r.Mark() == mark {
 				n++
@@ -54,11 +62,11 @@ func (f *Facts) marked(mark string) (n int) {
 }
 
 // Health sums up the health of this process. Rows that are not set up are neither issues nor OK.
-func (f *Facts) Health() string {
-	unset := f.marked(unsetRow)
+func (p *page) Health() string {
+	unset := p.marked(unsetRow)
 	switch {
-	case f.Issues() > 0:
-		return humanize.Count(f.Issues(), "issue", "issues")
+	case p.Issues() > 0:
+		return humanize.Count(p.Issues(), "issue", "issues")
 	case unset > 0:
 		return humanize.Number(unset) + " " + unsetRow
 	}

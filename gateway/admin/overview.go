@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"context"
 	"maps"
 	"net/http"
@@ -28,44 +27,47 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	facts := h.counted(r, "Versions", evidence.Query{Old: "yes", Per: overviewHeat})
-	status := http.StatusOK
-	if facts.Missing == "" {
-		h.look(r.Context(), facts)
+	p, status := &overviewPage{Staying: map[string][]evidence.Client{}}, http.StatusOK
+	p.page, p.Report, p.Missing = h.counted(r, "Versions", evidence.Query{Old: "yes", Per: overviewHeat})
+	if p.Missing == nil {
+		p.Unpredicted = h.look(r.Context(), p)
 	} else {
 		status = http.StatusServiceUnavailable
 	}
-	h.send(w, status, "overview.html", facts)
+	h.send(w, status, "overview.html", p)
+}
+
+// overviewPage says whether versions can be retired, when, and whom that refuses.
+type overviewPage struct {
+	page
+	Report      evidence.Report
+	Missing     error                        // why there is no report
+	Staying     map[string][]evidence.Client // the first clients that have not moved, by version
+	Unpredicted error                        // why it is not known whom the plan refuses
+	Remarks     []string                     // what the prediction leaves out
+	hits        []evidence.Hit
 }
 
 // look reads who has not moved from each old version, and predicts whom the plan refuses.
-func (h *handler) look(ctx context.Context, f *Facts) {
-	f.staying = map[string][]evidence.Client{}
-	for _, v := range f.Plan.Versions {
-		if f.Old(v.Version) {
+func (h *handler) look(ctx context.Context, p *overviewPage) error {
+	for _, v := range p.Plan.Versions {
+		if p.Old(v.Version) {
 			q := evidence.Query{Version: v.Version, Moved: "no", Per: maxStaying}
 			report, err := h.options.Usage.Report(ctx, q)
 			if err != nil {
-				f.Unpredicted = err.Error()
-				return
+				return err
 			}
-			f.staying[v.Version] = report.Clients
+			p.Staying[v.Version] = report.Clients
 		}
 	}
-	if f.Plan.Plan == nil {
-		return
+	if p.Plan.Plan == nil {
+		return nil
 	}
-	simulation, err := h.options.Usage.Simulate(ctx, f.Plan.Plan)
-	if err != nil {
-		f.Unpredicted = err.Error()
-		return
-	}
-	f.hits = slices.AppendSeq(simulation.Windows, maps.Values(simulation.Sunset))
-	f.Remarks = simulation.Notes
+	simulation, err := h.options.Usage.Simulate(ctx, p.Plan.Plan)
+	p.hits = slices.AppendSeq(simulation.Windows, maps.Values(simulation.Sunset))
+	p.Remarks = simulation.Notes
+	return err
 }
-
-// Staying are the first clients that have not moved from a version.
-func (f *Facts) Staying(version string) []evidence.Client { return f.staying[version] }
 
 // step is the open or next window of a version, or its sunset.
 type step struct {
@@ -75,10 +77,10 @@ type step struct {
 }
 
 // Steps are those of a version. They say the same as `gateway plan simulate`.
-func (f *Facts) Steps(version string) (all []step) {
+func (p *overviewPage) Steps(version string) (all []step) {
 	add := func(label, when string, from time.Time, window string) {
 		s := step{label, when, "not known", "/clients?version=" + version + "&moved=no" + window}
-		for _, hit := range f.hits {
+		for _, hit := range p.hits {
 			if hit.Version == version && hit.From.Equal(from) {
 				s.Says = hit.Sentence()
 				if hit.Clients != nil && *hit.Clients == 0 {
@@ -88,92 +90,29 @@ func (f *Facts) Steps(version string) (all []step) {
 		}
 		all = append(all, s)
 	}
-	if w := f.Window(version); w != nil {
+	if w := p.Window(version); w != nil {
 		add(w.Label(), w.When(), w.From, "&window="+humanize.Timestamp(w.From))
 	}
-	if sunset := f.dates(version).Sunset; !sunset.IsZero() {
+	if sunset := p.dates(version).Sunset; !sunset.IsZero() {
 		add("Sunset", humanize.DateTime(sunset), sunset, "")
 	}
 	return all
 }
 
-// Old reports whether the clients of a version have to move.
-func (f *Facts) Old(version string) bool {
-	return version != f.Current || f.Schedule(version) != nil
-}
-
-// Schedule is nil for a version that is not in the plan.
-func (f *Facts) Schedule(version string) *lifecycle.Schedule {
-	if f.Plan.Plan == nil {
-		return nil
-	}
-	return f.Plan.Plan.Versions[version]
-}
-
-// dates is the schedule of a version, an empty one if it is not in the plan.
-func (f *Facts) dates(version string) *lifecycle.Schedule {
-	return cmp.Or(f.Schedule(version), &lifecycle.Schedule{})
-}
-
-// brownout is the open or next window of a version.
-type brownout struct {
-	lifecycle.Brownout
-	open bool
-}
-
-// Window is nil without one.
-func (f *Facts) Window(version string) *brownout {
-	if b, planned := f.Schedule(version).NextBrownout(f.Now); planned {
-		return &brownout{b, !b.From.After(f.Now)}
-	}
-	return nil
-}
-
-func (w *brownout) Label() string {
-	if w != nil && w.open {
-		return "Open window"
-	}
-	return "Next window"
-}
-
-func (w *brownout) When() string {
-	when := humanize.DateTime(w.From) + ", for " + humanize.Duration(w.To.Sub(w.From))
-	if w.open {
-		when = "until " + humanize.DateTime(w.To)
-	}
-	return when + ", " + humanize.Percent(w.Share) + " of clients"
-}
-
 // Usage is nil for a version that is not in the report.
-func (f *Facts) Usage(version string) *evidence.Version {
-	for i, v := range f.Report.Versions {
+func (p *overviewPage) Usage(version string) *evidence.Version {
+	for i, v := range p.Report.Versions {
 		if v.Version == version {
-			return &f.Report.Versions[i]
+			return &p.Report.Versions[i]
 		}
 	}
 	return nil
 }
 
 // Versions are all served versions. Those that end first come first.
-func (f *Facts) Versions() []lifecycle.Status {
-	sooner := func(a, b lifecycle.Status) int { return f.end(a.Version).Compare(f.end(b.Version)) }
-	return slices.SortedStableFunc(slices.Values(f.Plan.Versions), sooner)
-}
-
-// end is when a version ends, for sorting: versions with a sunset, then those without one, then
-// those without a plan, and last the current one.
-func (f *Facts) end(version string) time.Time {
-	s := f.Schedule(version)
-	switch {
-	case version == f.Current:
-		return time.Unix(1<<41, 0)
-	case s == nil:
-		return time.Unix(1<<40, 0)
-	case s.Sunset.IsZero():
-		return time.Unix(1<<39, 0)
-	default:
-		return s.Sunset
-	}
+func (p *overviewPage) Versions() []lifecycle.Status {
+	sooner := func(a, b lifecycle.Status) int { return p.end(a.Version).Compare(p.end(b.Version)) }
+	return slices.SortedStableFunc(slices.Values(p.Plan.Versions), sooner)
 }
 
 // group is some of the clients of a version, and where they are listed.
@@ -185,16 +124,16 @@ type group struct {
 
 // Groups are the clients of an old version by what is left to do. Moved, refused,
 // different, the same and not compared add up to all of them.
-func (f *Facts) Groups(usage *evidence.Version) []group {
-	if usage == nil || !f.Old(usage.Version) || usage.Groups.Clients == 0 {
+func (p *overviewPage) Groups(usage *evidence.Version) []group {
+	if usage == nil || !p.Old(usage.Version) || usage.Groups.Clients == 0 {
 		return nil
 	}
 	g := usage.Groups
 	path := "/clients?version=" + usage.Version
 	finding := func(outcome event.Outcome) string { return path + "&moved=no&finding=" + string(outcome) }
 	all := []group{
-		{g.Moved, "moved to " + f.Current, path + "&moved=yes", true},
-		{g.Refused, "refused by " + f.Current, finding(event.Refused), true},
+		{g.Moved, "moved to " + p.Current, path + "&moved=yes", true},
+		{g.Refused, "refused by " + p.Current, finding(event.Refused), true},
 		{g.Different, "different amount", finding(event.DifferentMoney), true},
 		{g.Same, "same amounts", finding(event.SameMoney), true},
 		{g.Uncompared, "not compared", finding("none"), true},
@@ -212,13 +151,13 @@ type risk struct {
 }
 
 // Risks are what may go wrong with a retirement, what needs action first.
-func (f *Facts) Risks(v lifecycle.Status) (all []risk) {
-	s := f.Schedule(v.Version)
+func (p *overviewPage) Risks(v lifecycle.Status) (all []risk) {
+	s := p.Schedule(v.Version)
 	if s == nil {
 		return nil
 	}
 	path := "/clients?version=" + v.Version
-	if f.Counts(v) && v.Gate.Missing != "" {
+	if p.Counts(v) && v.Gate.Missing != "" {
 		for reason := range strings.SplitSeq(v.Gate.Missing, "; ") {
 			all = append(all, risk{"Incomplete counts: " + reason + ".", "Instances", "#instances", true})
 		}
@@ -226,7 +165,7 @@ func (f *Facts) Risks(v lifecycle.Status) (all []risk) {
 	if v.Warning != "" {
 		all = append(all, risk{sentence(v.Warning), "", "", true})
 	}
-	usage := f.Usage(v.Version)
+	usage := p.Usage(v.Version)
 	if usage == nil || v.Stage == lifecycle.Retired {
 		return all
 	}
@@ -248,7 +187,7 @@ func (f *Facts) Risks(v lifecycle.Status) (all []risk) {
 }
 
 // Counts reports whether a version has a gate that still counts.
-func (f *Facts) Counts(v lifecycle.Status) bool {
+func (p *overviewPage) Counts(v lifecycle.Status) bool {
 	return v.Gate != nil && v.Gate.Evidence != nil && v.Stage != lifecycle.Retired
 }
 

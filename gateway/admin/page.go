@@ -19,24 +19,14 @@ import (
 	"github.com/quotegate/quotegate/shared/static"
 )
 
-// Facts are what pages show: each page is a template that reads some of them.
-type Facts struct {
-	Title string
-	Here  string // the path of the page
-
-	Plan    lifecycle.Snapshot
-	Current string              // the version that others are compared with
-	Moves   map[string][]string // what every client of a version has to do, by version
-	Query   evidence.Query      // which clients the report has
-	Report  evidence.Report
-	Missing string  // why there is no report, or no page; empty if there is one
-	Tables  []Table // about this process
+// page is what every page has. Each has a type of its own, and a template that shows it.
+type page struct {
+	Title   string
+	Here    string // the path
 	Now     time.Time
-
-	Unpredicted string   // why it is not known whom the plan refuses; empty if it is
-	Remarks     []string // what the prediction leaves out
-	hits        []evidence.Hit
-	staying     map[string][]evidence.Client // by version
+	Plan    lifecycle.Snapshot
+	Current string  // the version that others are compared with
+	Tables  []Table // about this process
 }
 
 var (
@@ -67,37 +57,30 @@ var pagePolicy = "default-src 'none'; style-src " + static.PolicyHash(style) +
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/health"}
 
-// facts are those of a page without counts.
-func (h *handler) facts(r *http.Request, title string) *Facts {
-	return &Facts{
-		Title: title, Here: r.URL.Path,
-		Plan: h.options.Plan(), Current: h.options.Current, Moves: h.options.Moves, Tables: h.options.Health(),
-		Now: time.Now(),
-	}
+func (h *handler) page(r *http.Request, title string) page {
+	return page{title, r.URL.Path, time.Now(), h.options.Plan(), h.options.Current, h.options.Health()}
 }
 
-// counted are those of a page with the clients of a query.
-func (h *handler) counted(r *http.Request, title string, q evidence.Query) *Facts {
-	facts := h.facts(r, title)
-	facts.Query = q
+// counted is a page, as of the time of a report with the clients of a query.
+func (h *handler) counted(r *http.Request, title string, q evidence.Query) (page, evidence.Report, error) {
+	p := h.page(r, title)
 	report, err := h.options.Usage.Report(r.Context(), q)
-	if err != nil {
-		facts.Missing = err.Error()
-		return facts
-	}
-	facts.Report = report
-	facts.Now = cmp.Or(report.At, facts.Now)
-	return facts
+	p.Now = cmp.Or(report.At, p.Now)
+	return p, report, err
 }
 
-func (h *handler) unavailable(w http.ResponseWriter, r *http.Request, why string) {
-	h.problem(w, r, http.StatusServiceUnavailable, "The counts cannot be read", why)
+func (h *handler) unavailable(w http.ResponseWriter, r *http.Request, why error) {
+	h.problem(w, r, http.StatusServiceUnavailable, "The counts cannot be read", why.Error())
 }
 
-func (h *handler) problem(w http.ResponseWriter, r *http.Request, status int, title, text string) {
-	facts := h.facts(r, title)
-	facts.Missing = text
-	h.send(w, status, "problem.html", facts)
+// problemPage says why there is no page.
+type problemPage struct {
+	page
+	Why string
+}
+
+func (h *handler) problem(w http.ResponseWriter, r *http.Request, status int, title, why string) {
+	h.send(w, status, "problem.html", &problemPage{h.page(r, title), why})
 }
 
 // send sends a whole page, or an error if it cannot be rendered.

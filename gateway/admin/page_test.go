@@ -15,8 +15,8 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 )
 
-// facts is a plan for v1 and no calls yet.
-func facts(t testing.TB) *Facts {
+// planned is a page under a plan for v1.
+func planned(t testing.TB) page {
 	t.Helper()
 	plan, err := lifecycle.Parse([]byte(`{"versions": {"v1": {
 		"deprecated": "2026-09-01T00:00:00Z", "sunset": "2027-03-01T00:00:00Z",
@@ -29,19 +29,19 @@ func facts(t testing.TB) *Facts {
 	}
 	versions := []lifecycle.Status{{Version: "v3", Stage: lifecycle.Active}, {Version: "v1", Stage: lifecycle.Deprecated}}
 	snapshot := lifecycle.Snapshot{Plan: plan, Hash: "abc", Versions: versions}
-	return &Facts{Now: today, Current: "v3", Plan: snapshot}
+	return page{Now: today, Current: "v3", Plan: snapshot}
 }
 
 // A heat map has one stroke for each day, and a chart one point for each day.
 func TestPictures(t *testing.T) {
-	f := facts(t)
+	p := &overviewPage{page: planned(t)}
 	midnight := evidence.Day(today.Truncate(day).Unix())
 	on := func(back int, calls uint64) evidence.DayCount {
 		return evidence.DayCount{Day: midnight - evidence.Day(back)*86400, Calls: calls}
 	}
 	c := &evidence.Client{Version: "v1", Client: "origin https://a.example"}
 	c.Days = []evidence.DayCount{on(95, 1), on(89, 5), on(3, 120), on(2, 999), on(0, 1000)}
-	row := f.ClientChart(c)
+	row := p.ClientChart(c)
 	if got := row.Levels(); got != [5]string{1: "M0 5h1", 3: "M86 5h1M87 5h1", 4: "M89 5h1"} {
 		t.Errorf("got %+v", got)
 	}
@@ -55,14 +55,14 @@ func TestPictures(t *testing.T) {
 	if strings.Count(row.Path(row.Values, 0, heatDays), "L") != heatDays-1 {
 		t.Error("the line has not one point for each day")
 	}
-	line := f.Timeline("v1")
+	line := p.Timeline("v1")
 	windows := line.Brownouts
 	if line.Tall(windows[1]) <= line.Tall(windows[0]) || line.Anchor(line.Sunset) != "end" ||
 		line.Anchor(line.Deprecated) != "start" {
 		t.Errorf("got %+v", line)
 	}
-	page := draw("overview.html", f)
-	past, coming := strings.Index(page, `class="window past"`), strings.Index(page, `class="window"`)
+	drawn = draw("overview.html", p)
+	past, coming := strings.Index(drawn, `class="window past"`), strings.Index(drawn, `class="window"`)
 	if past < 0 || coming < past {
 		t.Errorf("got the first window at %d and the second at %d, want one past and one to come", past, coming)
 	}
@@ -88,7 +88,7 @@ func TestShort(t *testing.T) {
 // The letter has the client's own numbers, the windows that concern it, and only the
 // steps that concern it.
 func TestLetter(t *testing.T) {
-	f := facts(t)
+	p := &clientPage{page: planned(t)}
 	c := &evidence.Client{
 		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Position: 0.6,
 		Sum: evidence.Sum{Calls7: 70, Calls90: 1234}, LastSeen: today, Last410: today.Add(-time.Hour),
@@ -98,8 +98,8 @@ func TestLetter(t *testing.T) {
 			{Outcome: event.SameMoney, Calls: 1},
 		},
 	}
-	f.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
-	letter := must(f.Letter(c))
+	p.Moves = map[string][]string{"v1": {"Call /v3/swap/quote instead of /v1/quote.", "Second.", "Third."}}
+	letter := must(p.Letter(c))
 	wants(t, "the letter", letter, "Subject: Please move to v3 by 1 Mar 2027\n",
 		"1,234 calls in the last 90 days, 70 in the last 7. The last one was on 10 Feb 2027, from mozilla.",
 		"Your client Harbour\ufffd Wallet will be refused from 1 Mar 2027, 00:00 UTC.",
@@ -114,12 +114,12 @@ func TestLetter(t *testing.T) {
 	exempt.Exempt = true            // by the plan when it last called
 	spared.Client = "client Spared" // by a line that was added since
 	for _, c := range []*evidence.Client{&exempt, &spared} {
-		if letter := must(f.Letter(c)); strings.Contains(letter, "early warning") || f.InWindow(c) != "no, exempt" {
-			t.Errorf("windows are announced to an exempt client: %s\n%s", f.InWindow(c), letter)
+		if letter := must(p.Letter(c)); strings.Contains(letter, "early warning") || p.InWindow(c) != "no, exempt" {
+			t.Errorf("windows are announced to an exempt client: %s\n%s", p.InWindow(c), letter)
 		}
 	}
 	c.Version = "v2"
-	wants(t, "the letter without a plan", must(f.Letter(c)), "have not set a date yet", "Call v3 instead of v2")
+	wants(t, "the letter without a plan", must(p.Letter(c)), "have not set a date yet", "Call v3 instead of v2")
 }
 
 // draw is a page, or a part of one, as text.
@@ -140,8 +140,10 @@ func must[V any](v V, err error) V {
 
 // Nothing is needed to show a page.
 func TestEmpty(t *testing.T) {
-	for _, name := range []string{"overview.html", "clients.html", "health.html"} {
-		if page := draw(name, &Facts{Now: today}); !strings.HasSuffix(page, "</html>\n") {
+	for name, data := range map[string]any{
+		"overview.html": &overviewPage{}, "clients.html": &clientsPage{}, "health.html": &healthPage{},
+	} {
+		if page := draw(name, data); !strings.HasSuffix(page, "</html>\n") {
 			t.Errorf("%s: got\n%s", name, page)
 		}
 	}
@@ -150,10 +152,10 @@ func TestEmpty(t *testing.T) {
 // The overview answers in the middle of a retirement whether it may end: the verdict, the
 // dates, who has not moved, and the risks, each with where it can be seen.
 func TestOverviewOfARetirement(t *testing.T) {
-	f := facts(t)
-	f.Report.Versions = []evidence.Version{{Version: "v1", Groups: evidence.Groups{
+	p := &overviewPage{page: planned(t)}
+	p.Report.Versions = []evidence.Version{{Version: "v1", Groups: evidence.Groups{
 		Clients: 40, Uncompared: 39, Moved: 1, Marked: 1, Addresses: 30, Told: 1, Untold: 2, Proven: 25, Claimed: 75}}}
-	s := f.Schedule("v1")
+	s := p.Schedule("v1")
 	s.Gate = &lifecycle.Gate{
 		MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 3,
 		Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 50, MaxShare: 0.01},
@@ -164,11 +166,11 @@ func TestOverviewOfARetirement(t *testing.T) {
 			reading := s.Gate.Read(*e)
 			gate = &reading
 		}
-		f.Plan.Versions = []lifecycle.Status{{
-			Version: "v1", Stage: s.Stage(f.Now, !gate.Released.IsZero()), Gate: gate,
-			Verdict: s.Verdict("v1", gate, f.Now), Risk: "the gate is blind", Warning: "look here",
+		p.Plan.Versions = []lifecycle.Status{{
+			Version: "v1", Stage: s.Stage(p.Now, !gate.Released.IsZero()), Gate: gate,
+			Verdict: s.Verdict("v1", gate, p.Now), Risk: "the gate is blind", Warning: "look here",
 		}}
-		return html.UnescapeString(flat(draw("overview.html", f)))
+		return html.UnescapeString(flat(draw("overview.html", p)))
 	}
 	many := lifecycle.Evidence{
 		Clients: 6, Calls: 20, Names: 40, Known: 4, Registered: 2, UnverifiedNames: 34, UnverifiedCalls: 60,
@@ -201,20 +203,20 @@ func TestOverviewOfARetirement(t *testing.T) {
 		"Earliest 1 Mar 2027, if clients are quiet from 22 Feb 2027.")
 	wants(t, "the overview", show(nil), `<h3 class="verdict wrong">It is not known whether v1 can be retired: the counts cannot be read</h3>`,
 		`<dt>Earliest date</dt><dd><b class="wrong">not known</b>`)
-	f.Now = s.Sunset.Add(time.Hour)
+	p.Now = s.Sunset.Add(time.Hour)
 	page = show(&many)
 	wants(t, "the overview", page, `<span class="stage held">held</span>`, "Past its sunset and still served, because the gate holds.")
-	f.Report.Versions = nil
+	p.Report.Versions = nil
 	wants(t, "the overview", show(nil), "7 days: not known", `<dt>Not moved</dt><dd><b>not known</b>`)
 }
 
 // A card says whom the open or next window and the sunset refuse, as the simulation does, and the
 // page of a client, whether the window refuses it.
 func TestSteps(t *testing.T) {
-	f := facts(t)
+	p := &overviewPage{page: planned(t)}
 	none, some := 0, 3
-	window := f.Schedule("v1").Brownouts[1]
-	f.Report.Clients = []evidence.Client{{Version: "v1", Client: "client Late", Position: 0.9}}
+	sunset, window := p.Schedule("v1").Sunset, p.Schedule("v1").Brownouts[1]
+	late := evidence.Report{Clients: []evidence.Client{{Version: "v1", Client: "client Late", Position: 0.9}}}
 	const clients = "/clients?version=v1&moved=no"
 	for _, tt := range []struct {
 		now                        time.Time
@@ -231,12 +233,12 @@ func TestSteps(t *testing.T) {
 			clients + "&window=2027-02-16T14:00:00Z", "not known", clients},
 		{window.To, &some, "", "", "", "", "would refuse nobody", ""},
 	} {
-		f.Now, f.hits = tt.now, nil
+		p.Now, p.hits = tt.now, nil
 		if tt.clients != nil {
-			f.hits = []evidence.Hit{
+			p.hits = []evidence.Hit{
 				{Version: "v3", From: window.From, To: window.To, Clients: &none},
 				{Version: "v1", From: window.From, To: window.To, Clients: tt.clients},
-				{Version: "v1", From: f.Schedule("v1").Sunset, Clients: &none},
+				{Version: "v1", From: sunset, Clients: &none},
 			}
 		}
 		want := []step{{"Sunset", "1 Mar 2027, 00:00 UTC", tt.atSunset, tt.listOfThatSunset}}
@@ -245,8 +247,8 @@ func TestSteps(t *testing.T) {
 			want = slices.Insert(want, 0, step{tt.label, tt.when, tt.says, tt.path})
 			row = fmt.Sprintf("<dt>%s</dt><dd>no (%s), position 0.900</dd>", tt.label, tt.when)
 		}
-		wants(t, "the client's page", draw("client.html", f), row)
-		if got := f.Steps("v1"); !slices.Equal(got, want) {
+		wants(t, "the client's page", draw("client.html", newClientPage(p.page, nil, late)), row)
+		if got := p.Steps("v1"); !slices.Equal(got, want) {
 			t.Errorf("%v: got %q, want %q", tt.now, got, want)
 		}
 	}
@@ -254,17 +256,20 @@ func TestSteps(t *testing.T) {
 
 // What the operator wrote down is on the client's page and in the table.
 func TestMovedInWords(t *testing.T) {
-	f := facts(t)
+	p := planned(t)
 	mark := &caller.Mark{On: "2027-01-10", Why: "they wrote so"}
-	f.Report.Clients = []evidence.Client{
+	clients := []evidence.Client{
 		{Version: "v1", Client: "client Marked", Contact: evidence.Contact{Marked: mark, Notified: today}},
 		{Version: "v1", Client: "integrator 0x07"},
 	}
-	pages := draw("clients.html", f)
-	for _, c := range f.Report.Clients {
-		one := *f
-		one.Report.Clients = []evidence.Client{c}
-		pages += draw("client.html", one.ofClient())
+	pages := draw("clients.html", &clientsPage{page: p, Report: evidence.Report{Clients: clients}})
+	for _, c := range clients {
+		one := evidence.Report{Clients: []evidence.Client{{Version: "v3", Client: c.Client}, c}}
+		page := newClientPage(p, nil, one)
+		if first := page.Report.Clients[0]; first.Version != "v1" || page.Title != c.Name() {
+			t.Errorf("got the title %q and first %s, want %q and the version that ends first", page.Title, first.Version, c.Name())
+		}
+		pages += draw("client.html", page)
 	}
 	wants(t, "the pages", pages, `title="10 Jan 2027: they wrote so">marked</td>`,
 		"marked by you on 10 Jan 2027: they wrote so", "<dd>10 Feb 2027</dd>", "not in CLIENTS_FILE")

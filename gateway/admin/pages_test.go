@@ -154,6 +154,9 @@ func TestHostileText(t *testing.T) {
 		if status != 200 {
 			t.Errorf("%s: got %d", path, status)
 		}
+		if path == "/" {
+			wants(t, "the overview", body, `<ul class="remarks muted"><li>`+html.EscapeString(hostile[0])+"</li>")
+		}
 		for _, no := range []string{
 			"<script", "<img", "' onmouseover='alert", `href="javascript:`, "\u202e", "</textarea><script", "</title><h1>",
 		} {

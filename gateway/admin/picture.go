@@ -50,12 +50,12 @@ type timeline struct {
 
 // Timeline spans a little more than the first and the last step, and now. It is nil for a
 // version without a plan.
-func (f *Facts) Timeline(version string) *timeline {
-	s := f.Schedule(version)
+func (p *overviewPage) Timeline(version string) *timeline {
+	s := p.Schedule(version)
 	if s == nil {
 		return nil
 	}
-	points := []time.Time{s.Deprecated, f.Now, cmp.Or(s.Sunset, f.Now)}
+	points := []time.Time{s.Deprecated, p.Now, cmp.Or(s.Sunset, p.Now)}
 	from, to := slices.MinFunc(points, time.Time.Compare), slices.MaxFunc(points, time.Time.Compare)
 	edge := max(day, to.Sub(from)/20)
 	return &timeline{s, from.Add(-edge), to.Add(edge)}
@@ -87,17 +87,17 @@ func (l *timeline) Tall(b lifecycle.Brownout) int { return max(6, int(b.Share*26
 
 // Curves are the versions to draw: every old one that is in the plan or in use, and
 // then the current one, once.
-func (f *Facts) Curves() []evidence.Version {
+func (p *overviewPage) Curves() []evidence.Version {
 	used := func(d evidence.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 }
-	all := slices.DeleteFunc(slices.Clone(f.Report.Versions), func(v evidence.Version) bool {
-		return len(v.Days) == 0 || f.Schedule(v.Version) == nil && !slices.ContainsFunc(v.Days, used)
+	all := slices.DeleteFunc(slices.Clone(p.Report.Versions), func(v evidence.Version) bool {
+		return len(v.Days) == 0 || p.Schedule(v.Version) == nil && !slices.ContainsFunc(v.Days, used)
 	})
-	slices.SortStableFunc(all, func(a, b evidence.Version) int { return f.end(a.Version).Compare(f.end(b.Version)) })
+	slices.SortStableFunc(all, func(a, b evidence.Version) int { return p.end(a.Version).Compare(p.end(b.Version)) })
 	return all
 }
 
 // Charts are the calls and clients of a version day by day. A series of zeros has no chart.
-func (f *Facts) Charts(v evidence.Version) []chart {
+func (p *overviewPage) Charts(v evidence.Version) []chart {
 	var calls, refused, clients []uint64
 	for _, d := range v.Days {
 		calls = append(calls, d.Served+d.Refused)
@@ -105,9 +105,9 @@ func (f *Facts) Charts(v evidence.Version) []chart {
 		clients = append(clients, d.Clients)
 	}
 	first := v.Days[0].Day.Time()
-	plan := f.dates(v.Version)
+	plan := p.dates(v.Version)
 	who := "clients"
-	if !f.Old(v.Version) {
+	if !p.Old(v.Version) {
 		who = "clients of old versions"
 	}
 	all := []chart{
@@ -118,20 +118,20 @@ func (f *Facts) Charts(v evidence.Version) []chart {
 }
 
 // firstDay is the first day of a picture of a client.
-func (f *Facts) firstDay() time.Time { return f.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
+func (p *page) firstDay() time.Time { return p.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
 
 // Axis is the months above a heat map.
-func (f *Facts) Axis() []mark { return months(f.firstDay(), f.firstDay().Add(heatDays*day)) }
+func (p *page) Axis() []mark { return months(p.firstDay(), p.firstDay().Add(heatDays*day)) }
 
 // ClientChart has the calls of a client: as a chart, and as its row of a heat map.
-func (f *Facts) ClientChart(c *evidence.Client) chart {
+func (p *page) ClientChart(c *evidence.Client) chart {
 	values := make([]uint64, heatDays)
 	for _, d := range c.Days {
-		if i := int(d.Day.Time().Sub(f.firstDay()) / day); i >= 0 && i < heatDays {
+		if i := int(d.Day.Time().Sub(p.firstDay()) / day); i >= 0 && i < heatDays {
 			values[i] = d.Calls
 		}
 	}
-	return chart{c.Version + ": calls per day", f.firstDay(), f.dates(c.Version), values, nil}
+	return chart{c.Version + ": calls per day", p.firstDay(), p.dates(c.Version), values, nil}
 }
 
 // chart is one number over some days. The picture is 100 high and has one unit of

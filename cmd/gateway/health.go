@@ -112,7 +112,6 @@ func limiterTable(l limit.Stats, cfg limit.Config) admin.Table {
 		row(false, "Quotes per minute", cfg.PerMinute),
 		row(false, "Allowed", l.Allowed),
 		row(false, "Refused", l.Refused),
-		row(l.Uncounted > 0, "Passed uncounted", l.Uncounted),
 		row(l.Forgotten > 0, "Forgotten early", l.Forgotten),
 		row(crowded, "Sources in memory", fmt.Sprintf("%d of %d", l.Sources, l.Ceiling)),
 	}}

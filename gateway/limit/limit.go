@@ -6,8 +6,7 @@
 //   - Status look-ups that ask the nodes: as many as quotes, in memory.
 //   - All requests: ten times as many, at least 300, estimated by httprate.
 //
-// Refused requests do not count. A peer without an address (a unix socket) is not
-// limited, since different clients must not share a limit.
+// Refused requests do not count.
 package limit
 
 import (
@@ -33,7 +32,7 @@ type Limiter struct {
 	requests *requestLimit
 	redis    *redisCounter // nil without Redis
 
-	allowed, refused, uncounted atomic.Uint64
+	allowed, refused atomic.Uint64
 }
 
 // New makes a Limiter. With Redis configured it waits up to a second for Redis to
@@ -134,14 +133,9 @@ func (l *Limiter) countQuote(from Source, limit int) decision {
 	}
 }
 
-// limitOf is how many requests a minute a source has. It is 0 if they are not limited, and
-// counts those whose peer has no address.
+// limitOf is how many requests a minute a source has. It is 0 if they are not limited.
 func (l *Limiter) limitOf(from Source) int {
 	if l.perMinute == 0 {
-		return 0
-	}
-	if from.id == (id{}) {
-		l.uncounted.Add(1)
 		return 0
 	}
 	return cmp.Or(from.perMinute, l.perMinute)
@@ -191,7 +185,6 @@ type Stats struct {
 	Backend   Backend
 	Allowed   uint64 // quotes, and status look-ups that ask the nodes
 	Refused   uint64 // by any of the limits
-	Uncounted uint64 // from a peer without an address
 	Forgotten uint64 // sources that made room for others before their minute had passed
 	Sources   int    // whose quotes are held in memory
 	Ceiling   int    // most sources that are held, besides the holders of API keys
@@ -199,7 +192,7 @@ type Stats struct {
 
 // Stats is cheap enough to be called on every scrape.
 func (l *Limiter) Stats() Stats {
-	s := Stats{Backend: Off, Allowed: l.allowed.Load(), Refused: l.refused.Load(), Uncounted: l.uncounted.Load()}
+	s := Stats{Backend: Off, Allowed: l.allowed.Load(), Refused: l.refused.Load()}
 	if l.perMinute == 0 {
 		return s
 	}

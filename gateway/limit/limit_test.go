@@ -123,7 +123,6 @@ func TestWhoIsNotLimited(t *testing.T) {
 	}{
 		{"RATE_LIMIT is 0", Config{}, alice, Stats{Backend: Off}},
 		{"RATE_LIMIT is 0, with a key", Config{}, Key(1, 2), Stats{Backend: Off}},
-		{"no address", Config{PerMinute: 2}, Source{}, Stats{Backend: Memory, Uncounted: 3000, Ceiling: 163_840}},
 	} {
 		l := start(t, tt.cfg, quiet, newClock().Now, patient)
 		h := http.Header{}

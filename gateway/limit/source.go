@@ -6,7 +6,7 @@ import (
 	"net/netip"
 )
 
-// Source is whom a request is counted for. Its zero value is a peer without an address.
+// Source is whom a request is counted for.
 type Source struct {
 	id        id
 	perMinute int // 0: the configured limit

@@ -370,10 +370,9 @@ func (s Sources) sendRegistries(send send) {
 
 func (s Sources) sendLimiter(send send) {
 	l := s.Limiter()
-	for decision, n := range map[string]uint64{"allowed": l.Allowed, "refused": l.Refused, "uncounted": l.Uncounted} {
+	for decision, n := range map[string]uint64{"allowed": l.Allowed, "refused": l.Refused} {
 		send("limiter_decisions_total",
-			"Quotes and status look-ups the rate limiter let pass (allowed), requests it refused, and requests "+
-				"it did not count because their peer has no address (uncounted).",
+			"Quotes and status look-ups the rate limiter let pass (allowed), and requests it refused.",
 			float64(n), "decision", decision)
 	}
 	for _, b := range []limit.Backend{limit.Off, limit.Memory, limit.Redis, limit.Fallback} {

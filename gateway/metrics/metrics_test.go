@@ -59,7 +59,7 @@ func sources(t testing.TB) Sources {
 			return []rpc.Health{{Network: 1, State: rpc.Working, Endpoints: 3, Resting: 1}, {Network: 56, State: rpc.NoEndpoint}}
 		},
 		Limiter: func() limit.Stats {
-			return limit.Stats{Backend: limit.Fallback, Allowed: 100, Refused: 7, Uncounted: 2, Forgotten: 4, Sources: 31, Ceiling: 139_264}
+			return limit.Stats{Backend: limit.Fallback, Allowed: 100, Refused: 7, Forgotten: 4, Sources: 31, Ceiling: 139_264}
 		},
 		Lifecycle: func() lifecycle.Snapshot {
 			return lifecycle.Snapshot{

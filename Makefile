@@ -49,7 +49,7 @@ tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell ex
 
 # Where goroutines meet. cmd/dev/soak loads a gateway that has the race detector too.
 raced := ./cmd/gateway ./cmd/dev/soak ./cmd/internal/child \
-	./gateway $(addprefix ./gateway/,usage evidence lifecycle limit caller selfcheck store) \
+	./gateway $(addprefix ./gateway/,usage evidence lifecycle limit caller selfcheck) \
 	$(addprefix ./shared/,cctp safego integrator jsonfile cache rpc status) ./v3/client/send
 
 # Long tests of the other packages.

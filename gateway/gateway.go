@@ -16,6 +16,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/version"
 )
 
@@ -26,18 +27,21 @@ type Parts struct {
 	Limiter         *limit.Limiter
 	Proxies         caller.Proxies  // whose X-Forwarded-For is trusted
 	Clients         *caller.Clients // those with a name or a key; nil: none
+	Names           Namer
 	Usage           Usage
 	Observers       []event.Observer // called for every answered request, in this order
 	Log             *slog.Logger
 }
 
-// Usage is what is recorded about clients.
-type Usage interface {
-	// Name makes a name for a client that does not reveal its address.
+// Namer makes a name for a client that does not reveal its address.
+type Namer interface {
 	Name(caller.Identity) string
-	// Own is what a known client did on each version, at a cost that does not grow with
-	// the number of clients.
-	Own(ctx context.Context, client string) ([]lifecycle.Own, error)
+}
+
+// Usage is what a known client did on each version, at a cost that does not grow with the
+// number of clients.
+type Usage interface {
+	Own(ctx context.Context, client, plan string, versions []lifecycle.Standing) (usage.Own, error)
 }
 
 // New returns the public handler.

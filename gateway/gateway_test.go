@@ -26,6 +26,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/quote"
@@ -143,14 +144,14 @@ func mount(t testing.TB, s setup) http.Handler {
 	}
 	t.Cleanup(func() { limiter.Close() })
 	life, err := lifecycle.New(lifecycle.Options{
-		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Usage: uncounted{}, Now: s.now, Log: log,
+		File: s.LifecycleFile, Versions: gateway.Names(s.modules), Now: s.now, Log: log,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return gateway.New(s.Config, gateway.Parts{
 		Modules: s.modules, RetiredVersions: s.retired, Lifecycle: life, Limiter: limiter, Clients: s.clients,
-		Usage: cmp.Or[gateway.Usage](s.usage, uncounted{}), Log: log,
+		Names: uncounted{}, Usage: cmp.Or[gateway.Usage](s.usage, uncounted{}), Log: log,
 		Observers: append(s.observers, newAccessLog(s.logs, "json", s.level, false)),
 	})
 }
@@ -164,11 +165,20 @@ func one(t *testing.T, s setup, handle version.Handler) http.Handler {
 	return mount(t, s)
 }
 
-// uncounted counts no calls. No plan of these tests has a gate.
-type uncounted struct{ lifecycle.Usage }
+// uncounted counts no calls.
+type uncounted struct{}
 
-func (uncounted) Follow(string, []string)                              {}
-func (uncounted) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
+func (uncounted) Follow(string, []string) {}
+
+func (uncounted) Own(_ context.Context, client, plan string, all []lifecycle.Standing) (usage.Own, error) {
+	mine := usage.Own{Client: client, Plan: plan}
+	for _, v := range all {
+		mine.Versions = append(mine.Versions, usage.OwnVersion{
+			Standing: v, Days: []usage.OwnDay{}, Findings: []usage.OwnFinding{},
+		})
+	}
+	return mine, nil
+}
 
 // Name hides the address that is part of an agent, as the recorder does.
 func (uncounted) Name(who caller.Identity) string {

@@ -44,17 +44,16 @@ var layers = map[string][]string{
 	"v3/client/send":           {"v3/client", "v3/client/internal/call"},
 
 	"gateway/caller":    {"shared/calldata", "shared/jsonfile"},
-	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault"},
+	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault", "shared/humanize"},
 	"gateway/limit":     {"shared/fault", "shared/safego", "shared/setting", "shared/humanize"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/safego", "shared/jsonfile", "shared/version", "shared/humanize", "shared/buildinfo"},
-	"gateway/store":     {"shared/fault", "shared/safego", "shared/humanize"},
-	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
-	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "shared/fault", "shared/safego", "shared/humanize"},
+	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/safego", "shared/humanize"},
+	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/safego", "shared/humanize"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/safego", "shared/integrator", "shared/rpc", "shared/humanize"},
 	"gateway/metrics":   {"gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "shared/*"},
 	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "shared/fault", "shared/safego", "shared/setting", "shared/static", "shared/humanize"},
 	"gateway/site":      {"shared/chain", "shared/fee", "shared/static", "shared/version"},
-	"gateway":           {"shared/*", "v*", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site"},
+	"gateway":           {"shared/*", "v*", "gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/limit", "gateway/site", "gateway/usage"},
 	"cmd/gateway":       {"shared/*", "gateway", "gateway/*", "cmd/internal/cli"},
 
 	"cmd/internal/child":   {},
@@ -79,10 +78,10 @@ var layers = map[string][]string{
 	"shared/testkit/ports":      {},
 	"shared/testkit/postgres":   {},
 	"shared/testkit/quotecheck": {"shared/chain", "shared/railgun", "v3/client"}, // and nothing that makes quotes
-	"gateway/testkit/golden":    {"shared/*", "gateway", "gateway/caller", "gateway/lifecycle", "gateway/limit"},
+	"gateway/testkit/golden":    {"shared/*", "gateway", "gateway/caller", "gateway/lifecycle", "gateway/limit", "gateway/usage"},
 	"gateway/testkit/recorded": {
-		"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/store", "gateway/usage",
-		"shared/chain", "shared/fault", "shared/testkit/clock", "shared/testkit/journal", "shared/testkit/postgres",
+		"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/usage",
+		"shared/chain", "shared/fault", "shared/humanize", "shared/testkit/clock", "shared/testkit/journal", "shared/testkit/postgres",
 	},
 }
 

@@ -21,8 +21,10 @@ import (
 
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
@@ -363,16 +365,22 @@ func TestKeysAreNeverLogged(t *testing.T) {
 	}
 }
 
-// owns are the counts of some clients.
-type owns map[string][]lifecycle.Own
+// owns are the counts of some clients, of one version.
+type owns map[string]usage.OwnVersion
 
-func (owns) Name(who caller.Identity) string { return who.String() }
-
-func (o owns) Own(_ context.Context, client string) ([]lifecycle.Own, error) {
+func (o owns) Own(ctx context.Context, client, plan string, all []lifecycle.Standing) (usage.Own, error) {
 	if client == "Broken" {
-		return nil, errors.New("the database is away")
+		return usage.Own{}, errors.New("the database is away")
 	}
-	return o[client], nil
+	mine, _ := uncounted{}.Own(ctx, client, plan, all)
+	if counts, called := o[client]; called {
+		last := &mine.Versions[len(mine.Versions)-1]
+		last.Days = counts.Days
+		last.Compared = counts.Compared
+		last.Both = counts.Both
+		last.Findings = append(last.Findings, counts.Findings...)
+	}
+	return mine, nil
 }
 
 // A client with a key is told about its own calls, its next window and its exemption, and
@@ -391,13 +399,14 @@ func TestOwnUsage(t *testing.T) {
 	old := oldVersions(t)
 	last := old[len(old)-1].Name
 	counts := owns{
-		"Acme": {{
-			Version: last, Days: []lifecycle.OwnDay{{Day: "2027-01-05", Served: 7, Refused: 2}}, Compared: "2027-01-05",
-			Findings: []lifecycle.OwnFinding{{
-				Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 7, Says: "7 calls would be refused.",
+		"Acme": {
+			Days: []usage.OwnDay{{Day: "2027-01-05", Served: 7, Refused: 2}}, Compared: "2027-01-05", Both: true,
+			Findings: []usage.OwnFinding{{
+				Finding: event.Finding{Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 7},
+				Says:    "7 calls would be refused.",
 			}},
-		}},
-		"By origin": {{Version: last, Days: []lifecycle.OwnDay{{Day: "2027-01-05", Served: 1}}}},
+		},
+		"By origin": {Days: []usage.OwnDay{{Day: "2027-01-05", Served: 1}}},
 	}
 	now := time.Date(2026, 10, 1, 0, 0, 0, 0, time.UTC)
 	var logged strings.Builder
@@ -439,7 +448,7 @@ func TestOwnUsage(t *testing.T) {
 		if tt.status != 200 {
 			continue
 		}
-		mine := read[lifecycle.OwnUsage](t, w)
+		mine := read[usage.Own](t, w)
 		v := mine.Versions[len(mine.Versions)-1]
 		if key[mine.Client] != tt.headers[1] || v.Name != last || len(v.Days) != tt.days || len(v.Findings) != tt.days ||
 			v.Exempt != tt.exempt || v.Window == nil || v.Window.Refused == tt.exempt {

@@ -63,7 +63,7 @@ func (g *gateway) enter(m *version.Module) func(http.Handler) http.Handler {
 func (g *gateway) attribute(s *state, r *http.Request, name string) {
 	s.event.Version = name
 	s.event.Rehearsal = lifecycle.Rehearsing(r)
-	s.event.Client = g.Usage.Name(s.event.Caller.Identity())
+	s.event.Client = g.Names.Name(s.event.Caller.Identity())
 }
 
 // limitAll refuses a caller that exceeds its limit on all requests.
@@ -242,13 +242,14 @@ func (g *gateway) ownUsage(w http.ResponseWriter, r *version.Request) error {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), version.ReadTimeout)
 	defer cancel()
-	own, err := g.Usage.Own(ctx, who.Known.Name)
+	plan, versions := g.Lifecycle.Standings(*who)
+	own, err := g.Usage.Own(ctx, who.Known.Name, plan, versions)
 	if err != nil {
 		away := fault.New(fault.UsageUnavailable, "Your calls cannot be read at the moment. Retry in 10 seconds")
 		away.RetryAfter = 10 * time.Second
 		return away.Because(err)
 	}
-	return version.JSON(w, http.StatusOK, g.Lifecycle.OwnUsage(*who, own))
+	return version.JSON(w, http.StatusOK, own)
 }
 
 // answer has a handler answer, and replies to its error.

@@ -13,10 +13,9 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
-	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
@@ -95,7 +94,7 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	}
 	add("deployment", selfcheck.Deployment, detail, err)
 	test("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
-		_, err := lifecycle.Read(cfg.Gateway.LifecycleFile, servedVersions())
+		_, _, err := readPlan(cfg.Gateway.LifecycleFile, servedVersions())
 		return "", err
 	})
 	test("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
@@ -115,7 +114,7 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	test("usage database", selfcheck.Database, "USAGE_DB", cfg.Usage.DB, func() (string, error) {
 		ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
 		defer cancel()
-		return store.Check(ctx, cfg.Usage)
+		return evidence.Check(ctx, cfg.Usage)
 	})
 	return results, notices
 }

@@ -197,6 +197,8 @@ func TestPagesAndCopy(t *testing.T) {
 	if status, body := get(t, base+quotes+quoteQuery); status != 200 {
 		t.Fatalf("got %d %s", status, body)
 	}
+	wantContains(t, command("plan", "check", tempFile(t, planOf(version, "2021-01-01T00:00:00Z", ""))),
+		"warning: a gateway refuses this plan now: versions."+version+": this would retire the version at once")
 	page := func(path string) string {
 		t.Helper()
 		status, _, body := getWith(t, admin+path, "Accept", "text/html", "Authorization", "Bearer "+env["ADMIN_TOKEN"])

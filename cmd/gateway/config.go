@@ -13,8 +13,8 @@ import (
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/gateway/admin"
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/limit"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -41,7 +41,7 @@ type config struct {
 	Gateway     gateway.Config
 	Caller      caller.Config
 	Limit       limit.Config
-	Usage       store.Config
+	Usage       evidence.Config
 	IssuerFees  cctp.Config
 	RPC         rpc.Config
 	RPCFile     string `env:"RPC_FILE"`

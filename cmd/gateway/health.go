@@ -49,6 +49,7 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 	core := s.core.Load()
 	rows := []admin.Row{
 		row(ready != "ready", "State", ready),
+		row(false, "Instance", s.recorder.Instance()),
 		row(false, "Version", buildinfo.Release),
 		row(false, "Built with", fmt.Sprintf("%s, %s/%s", runtime.Version(), runtime.GOOS, runtime.GOARCH)),
 		row(false, "Running since", humanize.DateTime(started)+" ("+humanize.Ago(started, time.Now())+")"),

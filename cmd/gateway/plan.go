@@ -13,28 +13,28 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/jsonfile"
 )
 
-// simulatePlan is `gateway plan simulate`: it predicts which clients a plan would refuse, from
-// the calls in USAGE_DB.
+// simulatePlan is `gateway plan simulate`: it says which clients a plan would refuse, by the calls
+// in USAGE_DB.
 func simulatePlan(flags *flag.FlagSet) action {
 	asJSON := asJSON(flags)
 	return configured(func(ctx context.Context, in invocation, cfg *config) error {
-		plan, err := lifecycle.Read(in.args[0], servedVersions())
+		plan, _, err := readPlan(in.args[0], servedVersions())
 		if err != nil {
 			return err
 		}
-		reader, closeDB, err := openUsage(ctx, cfg, servedVersions(), time.Now())
+		counts, err := openUsage(ctx, cfg, servedVersions(), time.Now())
 		if err != nil {
 			return err
 		}
-		defer closeDB()
-		simulation, err := reader.Simulate(ctx, plan)
+		defer counts.Close()
+		report, err := counts.Report(ctx, evidence.Query{Per: 1})
 		if err != nil {
 			return fmt.Errorf("USAGE_DB: %w", err)
 		}
+		simulation := report.Simulate(plan, lifecycle.ReadGates(plan, counts, report.At))
 		if *asJSON {
 			return writeJSON(in.stdout, simulation)
 		}
@@ -49,7 +49,7 @@ type checked struct {
 	Valid    bool                `json:"valid"`
 	Faults   []string            `json:"faults"` // of an invalid plan
 	At       time.Time           `json:"at"`
-	Warnings []string            `json:"warnings"` // about the counts
+	Warnings []string            `json:"warnings"` // about the database
 	Versions []lifecycle.Outlook `json:"versions"` // of a valid plan
 }
 
@@ -87,18 +87,15 @@ func (p *planCheck) run(ctx context.Context, in invocation, cfg *config, version
 	if c.At.IsZero() {
 		c.At = now.UTC().Truncate(time.Second)
 	}
-	plan, err := jsonfile.Load(c.File, jsonfile.MaxSize, func(data []byte) (*lifecycle.Plan, error) {
-		c.Hash = lifecycle.Hash(data)
-		return lifecycle.Parse(data, versions)
-	})
+	plan, hash, err := readPlan(c.File, versions)
 	switch {
 	case err != nil && *p.json:
-		c.Hash = ""
 		c.Faults = strings.Split(strings.TrimPrefix(err.Error(), c.File+":\n"), "\n")
 		return errors.Join(writeJSON(in.stdout, c), fmt.Errorf("%s is not a valid plan", c.File))
 	case err != nil:
 		return err
 	}
+	c.Hash = hash
 	c.Valid = true
 	c.Versions = plan.Outlook(c.At)
 	c.readGates(ctx, cfg, versions, now)
@@ -108,20 +105,50 @@ func (p *planCheck) run(ctx context.Context, in invocation, cfg *config, version
 	return texts.ExecuteTemplate(in.stdout, "plan.txt", c)
 }
 
-// readGates evaluates the gates of the plan now, if there is a database.
+// readPlan reads a plan, and the hash of its file.
+func readPlan(file string, versions []string) (plan *lifecycle.Plan, hash string, err error) {
+	plan, err = jsonfile.Load(file, jsonfile.MaxSize, func(data []byte) (*lifecycle.Plan, error) {
+		hash = lifecycle.Hash(data)
+		return lifecycle.Parse(data, versions, deletedVersions())
+	})
+	return plan, hash, err
+}
+
+// deletedVersions are those that a plan may name though no code is left.
+func deletedVersions() (names []string) {
+	for _, v := range gateway.RetiredVersions {
+		names = append(names, v.Name)
+	}
+	return names
+}
+
+// readGates evaluates the plan now, if there is a database: against its counts, and as a
+// change of the plan that it has.
 func (c *checked) readGates(ctx context.Context, cfg *config, versions []string, now time.Time) {
 	if cfg.Usage.DB == "" {
 		return
 	}
-	reader, closeDB, err := openUsage(ctx, cfg, versions, now)
+	counts, err := openUsage(ctx, cfg, versions, now)
 	if err != nil {
 		c.Warnings = append(c.Warnings, fmt.Sprintf("the gates are not compared with the counts: %v", err))
 		return
 	}
-	defer closeDB()
-	snapshot, err := lifecycle.Inspect(c.File, versions, reader, now)
+	defer counts.Close()
+	keeper, err := lifecycle.New(lifecycle.Options{
+		File: c.File, Versions: versions, Deleted: deletedVersions(), Usage: counts, ReadOnly: true,
+		Now: func() time.Time { return now }, Log: quiet,
+	})
 	if err != nil {
 		c.Warnings = append(c.Warnings, err.Error())
+		return
+	}
+	keeper.Poll()
+	snapshot := keeper.Snapshot()
+	if snapshot.Refused != nil {
+		for _, fault := range snapshot.Refused.Faults {
+			c.Warnings = append(c.Warnings, "a gateway refuses this plan now: "+fault)
+		}
+		return
 	}
 	for i, v := range snapshot.Versions {
 		found := []string{v.Warning, v.Risk}
@@ -137,23 +164,15 @@ func (c *checked) readGates(ctx context.Context, cfg *config, versions []string,
 }
 
 // openUsage opens the counts of a service for reading, with the clients of CLIENTS_FILE.
-func openUsage(
-	ctx context.Context, cfg *config, versions []string, now time.Time,
-) (reader *evidence.Reader, closeDB func(), err error) {
+func openUsage(ctx context.Context, cfg *config, versions []string, now time.Time) (*evidence.DB, error) {
 	clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
 	if err != nil {
-		return nil, nil, fmt.Errorf("CLIENTS_FILE: %w", err)
+		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	db, err := store.OpenForReading(ctx, cfg.Usage)
-	if err != nil {
-		return nil, nil, err
-	}
-	options := evidence.Options{
+	return evidence.OpenForReading(ctx, cfg.Usage, evidence.Options{
 		Versions: versions,
 		Current:  gateway.Current,
 		Now:      func() time.Time { return now },
 		Known:    clients.FindRecorded,
-	}
-	closeDB = func() { _ = db.Close() } // nothing is written
-	return evidence.New(db, options, evidence.Writer{}), closeDB, nil
+	})
 }

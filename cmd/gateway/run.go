@@ -53,7 +53,6 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	defer func() { err = errors.Join(err, s.close()) }()
 	defer cancel() // first: also where listening or serving fails
 	safego.Go(s.log, "watching the clients file", func() { s.clients.Run(ctx) })
-	safego.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })
 	s.reloadOnHangup(ctx, cfg)
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
@@ -61,6 +60,9 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		return fmt.Errorf("LISTEN_ADDR: %w", err)
 	}
 	defer public.Close()
+	if err := s.start(ctx); err != nil {
+		return err
+	}
 	failed := make(chan error, 2)
 	adminAddr := ""
 	if cfg.Admin.Enabled() {
@@ -79,7 +81,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 
 	addr := public.Addr().String()
 	deployment := s.core.Load().deployment
-	log.Info("serving", "version", buildinfo.Release,
+	log.Info("serving", "version", buildinfo.Release, "instance", s.recorder.Instance(),
 		"addr", addr, "admin", adminAddr, "deployment", deployment.Name, "pairs", servedPairs(deployment))
 	ready(addr, adminAddr)
 	select {
@@ -171,7 +173,7 @@ func (c *connections) watchIdle(ctx context.Context, pause time.Duration, keepAl
 }
 
 func (c *connections) count(conn net.Conn, state http.ConnState) {
-	tcp, _ := conn.RemoteAddr().(*net.TCPAddr) // nil for a unix socket
+	tcp, _ := conn.RemoteAddr().(*net.TCPAddr) // always
 	source := limit.Address(tcp.AddrPort().Addr())
 	c.mu.Lock()
 	defer c.mu.Unlock()

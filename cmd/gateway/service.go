@@ -18,7 +18,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/metrics"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/integrator"
@@ -34,6 +33,7 @@ type service struct {
 	clients   *caller.Clients
 	lifecycle *lifecycle.Keeper
 	limiter   *limit.Limiter
+	counts    *evidence.DB
 	recorder  *usage.Recorder
 	hooks     integrator.Hooks // count lookups in metrics
 	tracking  status.Options   // count answers in metrics
@@ -46,7 +46,8 @@ type service struct {
 	stopped     chan struct{} // closed by close
 }
 
-// newService builds the parts and connects them. close stops them.
+// newService builds the parts and connects them. start has them use the database, and close
+// stops them.
 func newService(ctx context.Context, cfg *config, log logs) (_ *service, err error) {
 	if err := railgun.SelfTest(); err != nil {
 		return nil, fmt.Errorf("shield notes cannot be trusted on this machine: %w", err)
@@ -80,12 +81,12 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	if err != nil {
 		return nil, fmt.Errorf("CLIENTS_FILE: %w", err)
 	}
-	if err := s.startRecorder(ctx, cfg, versions); err != nil {
+	if err := s.newRecorder(cfg, versions); err != nil {
 		return nil, err
 	}
 	s.lifecycle, err = lifecycle.New(lifecycle.Options{
-		File: cfg.Gateway.LifecycleFile, Versions: versions, Usage: s.recorder.Reader(), Follow: s.recorder.Follow,
-		Log: s.log,
+		File: cfg.Gateway.LifecycleFile, Versions: versions, Deleted: deletedVersions(),
+		Usage: s.counts, Follow: s.recorder.Follow, Now: time.Now, Log: s.log,
 		Known: func(name string) bool {
 			_, known := s.clients.Find(name)
 			return known
@@ -105,7 +106,8 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Limiter:         s.limiter,
 		Proxies:         proxies,
 		Clients:         s.clients,
-		Usage:           s.recorder,
+		Names:           s.recorder,
+		Usage:           s.counts,
 		Observers:       []event.Observer{figures.Requests(first.modules, retired), s.recorder, log.access},
 		Log:             s.log,
 	}
@@ -113,11 +115,12 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	figures.Watch(sources)
 	s.admin = admin.Handler(admin.Options{
 		Token:    cfg.Admin.Token,
+		Instance: s.recorder.Instance(),
 		Metrics:  figures.Handler(),
 		Versions: versions,
 		Current:  gateway.Current,
-		Usage:    s.recorder.Reader(),
-		Plan:     s.lifecycle.Snapshot,
+		Usage:    s.counts,
+		Plan:     s.freshPlan,
 		Moves:    gateway.Moves(first.modules),
 		Health:   s.health(cfg, sources, time.Now()),
 		Ready:    s.ready,
@@ -128,24 +131,56 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	return s, nil
 }
 
+// freshPlan is the plan for a page, whose other figures are read at the same time.
+func (s *service) freshPlan() lifecycle.Snapshot {
+	s.recorder.WriteSoon(context.Background()) // which ends it soon
+	s.lifecycle.Refresh()
+	return s.lifecycle.Snapshot()
+}
+
 // countsTimeout is how long the last counts may take to be written. A test shortens it.
 var countsTimeout = 15 * time.Second
 
-// startRecorder starts recording who calls which version.
-func (s *service) startRecorder(ctx context.Context, cfg *config, versions []string) error {
-	counts, err := store.Open(cfg.Usage)
-	if err != nil {
+// startWait is how long a start waits for the database. A test changes it.
+var startWait = time.Second
+
+// start has the recorder write, and the keeper read what was accepted of the plan and the
+// gates. What takes longer than startWait goes on in the background: no quote waits for a
+// database, and until the plan is known it refuses nobody. It is an error if the database
+// will never work.
+func (s *service) start(ctx context.Context) error {
+	starting, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	if err := s.recorder.Start(starting); err != nil {
 		return err
 	}
-	s.recorder, err = usage.New(ctx, counts, usage.Options{Options: evidence.Options{
+	read := make(chan struct{})
+	safego.Go(s.log, "reading the plan and its gates", func() {
+		defer close(read)
+		s.lifecycle.Poll() // if that takes long, Run waits for it
+	})
+	safego.Go(s.log, "watching the plan", func() { s.lifecycle.Run(ctx) })
+	select {
+	case <-read:
+	case <-starting.Done():
+		s.log.Warn("USAGE_DB has not answered yet; serving without it")
+	}
+	return nil
+}
+
+// newRecorder records who calls which version.
+func (s *service) newRecorder(cfg *config, versions []string) (err error) {
+	s.counts, err = evidence.Open(cfg.Usage, evidence.Options{
 		Versions: versions, Current: gateway.Current, Log: s.log, Known: s.clients.FindRecorded,
 		Registered: func(ctx context.Context, id string) (bool, error) {
 			return s.core.Load().registry.Registered(ctx, id)
 		},
-	}})
+	})
 	if err != nil {
 		return err
 	}
+	s.recorder = usage.New(s.counts, usage.Options{Versions: versions, Current: gateway.Current, Log: s.log})
+	s.counts.Attach(s.recorder)
 	if cfg.Usage.DB == "" {
 		s.log.Info("usage: counts are kept in memory, and end with the process; set USAGE_DB to keep them")
 	}
@@ -159,9 +194,10 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 		Registries: func() []rpc.Health { return s.core.Load().registry.Health() },
 		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,
-		Usage:      s.recorder.Stats,
-		UsageNotes: s.recorder.Notes,
-		UsageLimit: s.recorder.MaxBytes(),
+		Instance:   s.recorder.Instance(),
+		Usage:      s.counts.Stats,
+		UsageNotes: s.usageNotes,
+		UsageLimit: s.counts.MaxBytes(),
 		ClientsBad: s.clients.Refused,
 		LogDropped: log.queue.Dropped,
 
@@ -171,6 +207,9 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 		Checks: func() []selfcheck.Result { return s.core.Load().checks.Results() },
 	}
 }
+
+// usageNotes says what the counts do not include. It is empty if nothing is missing.
+func (s *service) usageNotes() []string { return append(s.recorder.Notes(), s.counts.Stats().Notes...) }
 
 // ServeHTTP answers with the current core.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {

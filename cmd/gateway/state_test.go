@@ -25,6 +25,9 @@ func TestSchemaOfTheDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := s.start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	admin := httptest.NewServer(s.admin)
 	defer admin.Close()
 	const later = "USAGE_DB: a later release has written to the database"
@@ -91,6 +94,41 @@ func TestInstanceWithoutTheDatabase(t *testing.T) {
 	wantContains(t, body, "Version "+version+": its sunset has come, and this instance cannot read whether its gate")
 	_, body = get(t, admin+"/metrics")
 	wantContains(t, body, `quotegate_version_gate_unknown{version="`+version+`"} 1`)
+}
+
+// A start compares the plan with the one that the database has. What retired a version keeps
+// it retired without a file, until its line brings it back.
+func TestPlanIsKept(t *testing.T) {
+	version, quotes := oldest(t)
+	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}
+	const past = "2021-01-01T00:00:00Z"
+	for _, tt := range []struct {
+		plan    string // empty: no file
+		refused bool
+		status  int
+	}{
+		{planOf(version, "2999-01-01T00:00:00Z", ""), false, http.StatusOK},
+		{planOf(version, past, ""), true, http.StatusOK},
+		{planOf(version, past, `, "immediate": true`), false, http.StatusGone},
+		{"", false, http.StatusGone},
+		{`{"versions": {}}`, false, http.StatusGone},
+		{`{"versions": {"` + version + `": {"active": true}}}`, false, http.StatusOK},
+	} {
+		delete(env, "LIFECYCLE_FILE")
+		if tt.plan != "" {
+			env["LIFECYCLE_FILE"] = tempFile(t, tt.plan)
+		}
+		base, admin, stop := start(t, env)
+		if got, body := get(t, base+quotes+quoteQuery); got != tt.status {
+			t.Errorf("%s: got %d %s, want %d", tt.plan, got, body, tt.status)
+		}
+		_, body := get(t, admin+"/metrics")
+		refused := map[bool]string{true: "1", false: "0"}[tt.refused]
+		wantContains(t, body, "quotegate_lifecycle_plan_refused "+refused)
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 // Counts that cannot be written at the end are an error, so that the exit code shows it.

@@ -40,6 +40,7 @@ import (
 
 type Options struct {
 	Token    string       // required of every request except probes; empty: of none
+	Instance string       // the ID of this run
 	Versions []string     // that are served
 	Current  string       // the one of them that others are compared with
 	Metrics  http.Handler // for Prometheus
@@ -58,11 +59,10 @@ type Options struct {
 	Log   *slog.Logger
 }
 
-// Reporter reads who calls which version, and predicts what a plan would do.
+// Reporter reads who calls which version.
 type Reporter interface {
 	Report(context.Context, evidence.Query) (evidence.Report, error)
 	WriteCSV(context.Context, evidence.Query, io.Writer) error
-	Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error)
 }
 
 type handler struct {
@@ -102,7 +102,7 @@ func (h *handler) routes() chi.Router {
 	get("/clients", "page: the clients, sorted and filtered like /admin/usage", h.clients)
 	get("/client", "page: one client, for ?client=NAME, and what to write to it", h.client)
 	get("/health", "page: this process and the instances", h.health)
-	get(livez, "whether the process answers", show(func() any { return status{Status: "alive"} }))
+	get(livez, "whether the process answers", show(func() any { return h.status("alive") }))
 	get(readyz, "whether it should get requests", h.ready)
 	get("/metrics", "metrics for Prometheus", h.options.Metrics.ServeHTTP)
 	get("/admin/usage", "who still calls which version; parameters: version, old, finding, moved, told, "+

@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -30,10 +29,10 @@ import (
 
 const token = "a-token-of-some-length"
 
-// reporter gives the same report to everyone, and predicts nothing but its notes.
+// reporter gives the same report to everyone.
 type reporter struct {
-	report           evidence.Report
-	err, unpredicted error
+	report evidence.Report
+	err    error
 }
 
 func (r reporter) Report(context.Context, evidence.Query) (evidence.Report, error) {
@@ -45,10 +44,6 @@ func (r reporter) WriteCSV(_ context.Context, _ evidence.Query, out io.Writer) e
 		_, _ = io.WriteString(out, "version,client\nv1,origin https://a.example\n")
 	}
 	return r.err
-}
-
-func (r reporter) Simulate(context.Context, *lifecycle.Plan) (evidence.Simulation, error) {
-	return evidence.Simulation{Notes: r.report.Notes}, cmp.Or(r.err, r.unpredicted)
 }
 
 // options are those of a listener whose pages show a report.

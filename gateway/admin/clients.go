@@ -34,11 +34,7 @@ type clientsPage struct {
 
 // query parses the filter of a request. A window is one of the plan in force.
 func (h *handler) query(r *http.Request) (evidence.Query, error) {
-	query, err := evidence.ParseQuery(r.URL.Query(), h.options.Versions)
-	if err == nil && query.Window+query.Gate != "" {
-		err = query.Choose(h.options.Plan().Plan)
-	}
-	return query, err
+	return evidence.ParseQuery(r.URL.Query(), h.options.Versions, h.options.Plan().Plan)
 }
 
 // column is a column of the table of clients.
@@ -60,6 +56,7 @@ func (c column) Direction() string {
 func (p *clientsPage) Columns() []column {
 	hasWindow := func(c *evidence.Client) bool { return p.Window(c.Version) != nil }
 	isNotified := func(c *evidence.Client) bool { return !c.Notified.IsZero() }
+	isMoving := func(c *evidence.Client) bool { return c.HasMoved() || c.Both }
 	all := []column{
 		{Text: "Client", Sort: "name"},
 		{Text: "Version"},
@@ -69,7 +66,7 @@ func (p *clientsPage) Columns() []column {
 		{Text: "7 days", Sort: "calls7", About: "Calls in 7 days", Number: true},
 		{Text: "30 days", Sort: "calls30", About: "Calls in 30 days", Number: true},
 		{Text: "90 days", Sort: "calls", About: "Calls in 90 days", Number: true},
-		{Text: "Moved", About: "Last served by " + p.Current + ", or marked by you", has: (*evidence.Client).HasMoved},
+		{Text: "Moved", About: "Last served by " + p.Current + ", or marked by you", has: isMoving},
 		{Text: "Notified", About: "By CLIENTS_FILE", has: isNotified},
 		{Text: "Software", has: func(c *evidence.Client) bool { return c.Software != "" }},
 		{Text: "Last 410", has: func(c *evidence.Client) bool { return !c.Last410.IsZero() }},

@@ -20,7 +20,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
@@ -31,8 +30,7 @@ import (
 type life struct {
 	*httptest.Server
 	recorder *usage.Recorder
-	read     *evidence.Reader
-	db       *store.Store
+	read     *evidence.DB
 	keeper   *lifecycle.Keeper
 	unix     atomic.Int64 // the time
 	tables   []Table
@@ -55,7 +53,7 @@ const halfYear = `{"versions": {
 	"v3legacy": {"deprecated": "2027-06-01T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v3"}}}`
 
 // begin starts a listener without calls. The plan may be empty.
-func begin(t testing.TB, now time.Time, plan, token string, change ...func(*usage.Options)) *life {
+func begin(t testing.TB, now time.Time, plan, token string) *life {
 	t.Helper()
 	l := &life{tables: []Table{
 		{Title: "Process", Head: []string{"What", "Now"}, Rows: []Row{{Cells: []any{"State", "ready"}}, {Cells: []any{"Log lines dropped", 3}, Wrong: true}}},
@@ -74,26 +72,20 @@ func begin(t testing.TB, now time.Time, plan, token string, change ...func(*usag
 		return written, true
 	}
 	database := filepath.Join(t.TempDir(), "usage.db")
-	db, err := store.Open(store.Config{DB: database})
+	options := evidence.Options{Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known}
+	var err error
+	l.read, err = evidence.Open(evidence.Config{DB: database}, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.db = db
-	options := usage.Options{
-		Options: evidence.Options{
-			Versions: served, Current: "v3", Now: clock, Log: quiet, Known: known,
-			Slow: time.Hour, // no page shows what was read before
-		},
+	l.recorder = usage.New(l.read, usage.Options{
+		Versions: served, Current: "v3", Now: clock, Log: quiet,
 		After: func(time.Duration) <-chan time.Time { return nil },
-	}
-	for _, c := range change {
-		c(&options)
-	}
-	l.recorder, err = usage.New(t.Context(), db, options)
-	if err != nil {
+	})
+	l.read.Attach(l.recorder)
+	if err := l.recorder.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	l.read = l.recorder.Reader()
 	t.Cleanup(func() { l.recorder.Close(context.Background()) })
 	file := ""
 	if plan != "" {
@@ -106,6 +98,7 @@ func begin(t testing.TB, now time.Time, plan, token string, change ...func(*usag
 	if err != nil {
 		t.Fatal(err)
 	}
+	l.keeper.Poll()
 	l.setTime(now)                                                          // the plan was in force long before
 	if _, err := l.read.Report(t.Context(), evidence.Query{}); err != nil { // writes, so that the clock is believed
 		t.Fatal(err)
@@ -124,11 +117,9 @@ func (l *life) setTime(t time.Time) { l.unix.Store(t.Unix()) }
 // dead adds an instance that was killed five minutes ago.
 func (l *life) dead(t testing.TB) {
 	t.Helper()
-	err := l.db.Transact(t.Context(), func(s *store.Session) {
-		s.Exec(`insert into quotegate_instances (instance, host, plan, batch, started, written, stopped)
-			values ('dead', 'gateway-2', $1, 1, $2, $3, 0)`,
-			l.plan().Hash, l.unix.Load()-3600, l.unix.Load()-300)
-	})
+	_, err := l.read.Writer().Exec(`insert into quotegate_instances
+		(instance, host, plan, batch, started, written, stopped) values ('dead', 'gateway-2', $1, 1, $2, $3, 0)`,
+		l.plan().Hash, l.unix.Load()-3600, l.unix.Load()-300)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +189,7 @@ func town() []client {
 	all := []client{
 		{"client Harbour Wallet", "https://harbour.example", "mozilla", "v1", 0, 120, omits},
 		{"client Lighthouse Pay", "https://pay.lighthouse.example", "mozilla", "v1", 62, 140, same},
-		{"client Quayside", "https://quayside.example", "okhttp", "v1", 83, 60, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
+		{"client Quayside", "https://quayside.example", "okhttp", "v1", 80, 60, event.Finding{Outcome: event.DifferentMoney, Param: "integratorId"}},
 		{"client Meridian", "https://meridian.example", "mozilla", "v3legacy", 0, 30, same},
 		{"integrator 0x0000000000000000000000009d7877ec33cf3397d79a3e06d4a5cb373b7961f1", "", "axios", "v1", 0, 12, same},
 	}

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"context"
 	"maps"
 	"net/http"
 	"slices"
@@ -27,10 +26,10 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		reply(w, http.StatusOK, h.descriptions)
 		return
 	}
-	p, status := &overviewPage{Staying: map[string][]evidence.Client{}}, http.StatusOK
+	p, status := &overviewPage{}, http.StatusOK
 	p.page, p.Report, p.Missing = h.counted(r, "Versions", evidence.Query{Old: "yes", Per: overviewHeat})
 	if p.Missing == nil {
-		p.Unpredicted = h.look(r.Context(), p)
+		p.simulate()
 	} else {
 		status = http.StatusServiceUnavailable
 	}
@@ -40,33 +39,32 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 // overviewPage says whether versions can be retired, when, and whom that refuses.
 type overviewPage struct {
 	page
-	Report      evidence.Report
-	Missing     error                        // why there is no report
-	Staying     map[string][]evidence.Client // the first clients that have not moved, by version
-	Unpredicted error                        // why it is not known whom the plan refuses
-	Remarks     []string                     // what the prediction leaves out
-	hits        []evidence.Hit
+	Report  evidence.Report
+	Missing error    // why there is no report
+	Remarks []string // what is not known of whom the plan refuses
+	hits    []evidence.Hit
 }
 
-// look reads who has not moved from each old version, and predicts whom the plan refuses.
-func (h *handler) look(ctx context.Context, p *overviewPage) error {
-	for _, v := range p.Plan.Versions {
-		if p.Old(v.Version) {
-			q := evidence.Query{Version: v.Version, Moved: "no", Per: maxStaying}
-			report, err := h.options.Usage.Report(ctx, q)
-			if err != nil {
-				return err
-			}
-			p.Staying[v.Version] = report.Clients
-		}
-	}
+// simulate finds out whom the plan refuses.
+func (p *overviewPage) simulate() {
 	if p.Plan.Plan == nil {
-		return nil
+		return
 	}
-	simulation, err := h.options.Usage.Simulate(ctx, p.Plan.Plan)
+	gates := map[string]*lifecycle.GateReading{}
+	for _, v := range p.Plan.Versions {
+		gates[v.Version] = v.Gate
+	}
+	simulation := p.Report.Simulate(p.Plan.Plan, gates)
 	p.hits = slices.AppendSeq(simulation.Windows, maps.Values(simulation.Sunset))
 	p.Remarks = simulation.Notes
-	return err
+}
+
+// Staying are the first clients of an old version that have not moved.
+func (p *overviewPage) Staying(version string) []*evidence.Client {
+	if !p.Old(version) {
+		return nil
+	}
+	return p.Report.NotMoved(version, maxStaying)
 }
 
 // step is the open or next window of a version, or its sunset.
@@ -83,7 +81,7 @@ func (p *overviewPage) Steps(version string) (all []step) {
 		for _, hit := range p.hits {
 			if hit.Version == version && hit.From.Equal(from) {
 				s.Says = hit.Sentence()
-				if hit.Clients != nil && *hit.Clients == 0 {
+				if hit.Clients == 0 {
 					s.Path = ""
 				}
 			}
@@ -137,6 +135,7 @@ func (p *overviewPage) Groups(usage *evidence.Version) []group {
 		{g.Different, "different amount", finding(event.DifferentMoney), true},
 		{g.Same, "same amounts", finding(event.SameMoney), true},
 		{g.Uncompared, "not compared", finding("none"), true},
+		{g.Both, "call both versions", path + "&moved=both", false},
 		{g.Marked, "marked as moved", path + "&moved=yes", false},
 		{g.Addresses, "named by network", path + "&kind=agent", false},
 	}
@@ -157,9 +156,12 @@ func (p *overviewPage) Risks(v lifecycle.Status) (all []risk) {
 		return nil
 	}
 	path := "/clients?version=" + v.Version
-	if p.Counts(v) && v.Gate.Missing != "" {
-		for reason := range strings.SplitSeq(v.Gate.Missing, "; ") {
+	if p.Counts(v) {
+		for _, reason := range v.Gate.Missing {
 			all = append(all, risk{"Incomplete counts: " + reason + ".", "Instances", "#instances", true})
+		}
+		if lost, tooMuch := v.Gate.Lost(*v.Gate.Evidence); lost != "" {
+			all = append(all, risk{"Incomplete counts: " + lost + ".", "Instances", "#instances", tooMuch})
 		}
 	}
 	if v.Warning != "" {

@@ -23,7 +23,7 @@ func planned(t testing.TB) page {
 		"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "brownouts": [
 			{"from": "2027-02-02T14:00:00Z", "to": "2027-02-02T15:00:00Z", "share": 0.5},
 			{"from": "2027-02-16T14:00:00Z", "to": "2027-02-16T18:00:00Z", "share": 0.75}],
-		"exempt": ["203.0.113.0/24", "client:Spared"]}}}`), []string{"v3", "v1"})
+		"exempt": ["203.0.113.0/24", "client:Spared"]}}}`), []string{"v3", "v1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestLetter(t *testing.T) {
 		Version: "v1", Client: "client Harbour\u202e Wallet", Known: true, Software: "mozilla", Position: 0.6,
 		Sum: evidence.Sum{Calls7: 70, Calls90: 1234}, LastSeen: today, Last410: today.Add(-time.Hour),
 		Found: today.Truncate(day).Add(-3 * day),
-		Findings: []evidence.FindingCount{
+		Findings: []event.Finding{
 			{Outcome: event.Refused, Code: fault.MissingParameter, Param: "recipient", Calls: 9},
 			{Outcome: event.SameMoney, Calls: 1},
 		},
@@ -154,12 +154,9 @@ func TestEmpty(t *testing.T) {
 func TestOverviewOfARetirement(t *testing.T) {
 	p := &overviewPage{page: planned(t)}
 	p.Report.Versions = []evidence.Version{{Version: "v1", Groups: evidence.Groups{
-		Clients: 40, Uncompared: 39, Moved: 1, Marked: 1, Addresses: 30, Told: 1, Untold: 2, Proven: 25, Claimed: 75}}}
+		Clients: 40, Uncompared: 39, Moved: 1, Marked: 1, Addresses: 30, Untold: 2, Proven: 25, Claimed: 75}}}
 	s := p.Schedule("v1")
-	s.Gate = &lifecycle.Gate{
-		MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 3,
-		Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 50, MaxShare: 0.01},
-	}
+	s.Gate = &lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 7, Instances: 3, Count: "proven"}
 	show := func(e *lifecycle.Evidence) string {
 		gate := &lifecycle.GateReading{Gate: *s.Gate, Holds: true, Unknown: true, Why: "the counts cannot be read"}
 		if e != nil {
@@ -173,13 +170,13 @@ func TestOverviewOfARetirement(t *testing.T) {
 		return html.UnescapeString(flat(draw("overview.html", p)))
 	}
 	many := lifecycle.Evidence{
-		Clients: 6, Calls: 20, Names: 40, Known: 4, Registered: 2, UnverifiedNames: 34, UnverifiedCalls: 60,
-		UnverifiedShare: 0.0234, Marked: 1, Errors: 2, Earliest: s.Sunset.Add(48 * time.Hour),
-		Missing: "instance b has not reported since noon; one is missing",
+		Clients: 6, Calls: 20, Names: 40, Proven: 7, UnverifiedNames: 34, UnverifiedCalls: 60,
+		Marked: 1, Errors: 2, Earliest: s.Sunset.Add(48 * time.Hour),
+		Missing: []string{"instance b has not reported since noon", "one is missing"},
 	}
 	wants(t, "the overview", show(&many),
-		`<h3 class="verdict wrong">v1 cannot be retired yet: 6 known or registered clients in 7 days (limit 5), 60 `,
-		" calls on the busiest day (limit 50), 2.34 % of all calls from unverified clients (limit 1 %)</h3>",
+		`<h3 class="verdict wrong">v1 cannot be retired yet: 6 proven clients in 7 days (limit 5); the evidence of `+
+			"7 days is incomplete: instance b has not reported since noon; one is missing</h3>",
 		"Earliest 3 Mar 2027, after the sunset on 1 Mar 2027, if clients are quiet from 24 Feb 2027.",
 		`<dt>Earliest date</dt><dd><b class="wrong">3 Mar 2027</b><span class="muted">in 20 days</span>`,
 		`<dt>Quiet from</dt><dd><b>24 Feb 2027</b><span class="muted">in 13 days</span>`,
@@ -191,7 +188,7 @@ func TestOverviewOfARetirement(t *testing.T) {
 		"<li>The gate is blind.</li>",
 		"<li>25 % of calls carry a key. Other names can be claimed by anyone. "+
 			`<a href="/clients?version=v1&known=yes">Known clients</a></li>`,
-		"<p>The gate counts 6 of 40 clients in 7 days: 4 known, 2 registered integrators, 34 unverified. "+
+		"<p>The gate counts 6 of 40 clients in 7 days: 7 proven, 34 unverified. "+
 			"Not counted: 1 marked as moved. Not counted: 2 with errors only. "+
 			`<a href="/clients?version=v1&gate=counted">Clients the gate counts</a></p>`,
 		`<b>1</b><a href="/clients?version=v1&moved=yes">marked as moved</a>`,
@@ -199,7 +196,7 @@ func TestOverviewOfARetirement(t *testing.T) {
 	)
 	// Too many clients alone are no reason for alarm while the date can still be met.
 	page := show(&lifecycle.Evidence{Clients: 6, Earliest: s.Sunset.Add(-day)})
-	wants(t, "the overview", page, `<h3 class="verdict">v1 cannot be retired yet: 6 known or registered clients in 7 days (limit 5)</h3>`,
+	wants(t, "the overview", page, `<h3 class="verdict">v1 cannot be retired yet: 6 proven clients in 7 days (limit 5)</h3>`,
 		"Earliest 1 Mar 2027, if clients are quiet from 22 Feb 2027.")
 	wants(t, "the overview", show(nil), `<h3 class="verdict wrong">It is not known whether v1 can be retired: the counts cannot be read</h3>`,
 		`<dt>Earliest date</dt><dd><b class="wrong">not known</b>`)
@@ -214,31 +211,30 @@ func TestOverviewOfARetirement(t *testing.T) {
 // page of a client, whether the window refuses it.
 func TestSteps(t *testing.T) {
 	p := &overviewPage{page: planned(t)}
-	none, some := 0, 3
 	sunset, window := p.Schedule("v1").Sunset, p.Schedule("v1").Brownouts[1]
 	late := evidence.Report{Clients: []evidence.Client{{Version: "v1", Client: "client Late", Position: 0.9}}}
 	const clients = "/clients?version=v1&moved=no"
 	for _, tt := range []struct {
 		now                        time.Time
-		clients                    *int // null: there is no prediction
+		clients                    int // negative: nothing is known
 		label, when, says, path    string
 		atSunset, listOfThatSunset string
 	}{
-		{today, &some, "Next window", "16 Feb 2027, 14:00 UTC, for 4h, 75 % of clients",
-			"would refuse 3 clients (0 known); calls not known: nothing was recorded at these hours",
+		{today, 3, "Next window", "16 Feb 2027, 14:00 UTC, for 4h, 75 % of clients",
+			"would refuse 3 clients (0 known) with 0 calls in 7 days",
 			clients + "&window=2027-02-16T14:00:00Z", "would refuse nobody", ""},
-		{window.From, &none, "Open window", "until 16 Feb 2027, 18:00 UTC, 75 % of clients", "would refuse nobody", "",
+		{window.From, 0, "Open window", "until 16 Feb 2027, 18:00 UTC, 75 % of clients", "would refuse nobody", "",
 			"would refuse nobody", ""},
-		{window.To.Add(-time.Second), nil, "Open window", "until 16 Feb 2027, 18:00 UTC, 75 % of clients", "not known",
+		{window.To.Add(-time.Second), -1, "Open window", "until 16 Feb 2027, 18:00 UTC, 75 % of clients", "not known",
 			clients + "&window=2027-02-16T14:00:00Z", "not known", clients},
-		{window.To, &some, "", "", "", "", "would refuse nobody", ""},
+		{window.To, 3, "", "", "", "", "would refuse nobody", ""},
 	} {
 		p.Now, p.hits = tt.now, nil
-		if tt.clients != nil {
+		if tt.clients >= 0 {
 			p.hits = []evidence.Hit{
-				{Version: "v3", From: window.From, To: window.To, Clients: &none},
+				{Version: "v3", From: window.From, To: window.To},
 				{Version: "v1", From: window.From, To: window.To, Clients: tt.clients},
-				{Version: "v1", From: sunset, Clients: &none},
+				{Version: "v1", From: sunset},
 			}
 		}
 		want := []step{{"Sunset", "1 Mar 2027, 00:00 UTC", tt.atSunset, tt.listOfThatSunset}}

@@ -11,16 +11,23 @@ import (
 )
 
 type status struct {
-	Status string `json:"status"`
-	Reason string `json:"reason,omitempty"`
+	Status   string `json:"status"`
+	Instance string `json:"instance,omitempty"`
+	Reason   string `json:"reason,omitempty"`
+}
+
+func (h *handler) status(text string) status {
+	return status{Status: text, Instance: h.options.Instance}
 }
 
 func (h *handler) ready(w http.ResponseWriter, _ *http.Request) {
 	if err := h.options.Ready(); err != nil {
-		reply(w, http.StatusServiceUnavailable, status{"not ready", err.Error()})
+		not := h.status("not ready")
+		not.Reason = err.Error()
+		reply(w, http.StatusServiceUnavailable, not)
 		return
 	}
-	reply(w, http.StatusOK, status{Status: "ready"})
+	reply(w, http.StatusOK, h.status("ready"))
 }
 
 func (h *handler) level(w http.ResponseWriter, _ *http.Request) {

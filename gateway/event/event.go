@@ -35,20 +35,3 @@ type Event struct {
 // Observer gets every answered request, from many goroutines. It must not block
 // and must not keep the Event.
 type Observer interface{ Observe(*Event) }
-
-// Finding says what the current version would answer to a request that an old
-// version has answered. The zero Finding means that nothing was compared.
-type Finding struct {
-	Outcome Outcome
-	Code    fault.Code // Refused: the error's code
-	Param   string     // Refused: the parameter at fault. DifferentMoney: the parameter that differs
-}
-
-// Outcome is the kind of a Finding.
-type Outcome string
-
-const (
-	SameMoney      Outcome = "same"      // the same transaction and the same money, in a new format
-	DifferentMoney Outcome = "different" // a different quote
-	Refused        Outcome = "refused"   // an error
-)

@@ -3,6 +3,7 @@ package evidence_test
 import (
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,23 +12,22 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
-func databases(b *testing.B) map[string]func() store.Config {
-	return map[string]func() store.Config{
-		"sqlite":   func() store.Config { return store.Config{DB: filepath.Join(b.TempDir(), "usage.db")} },
-		"postgres": func() store.Config { return store.Config{DB: postgres.Shared(b).Fresh(b)} },
+func databases(b *testing.B) map[string]func() evidence.Config {
+	return map[string]func() evidence.Config{
+		"sqlite":   func() evidence.Config { return evidence.Config{DB: filepath.Join(b.TempDir(), "usage.db")} },
+		"postgres": func() evidence.Config { return evidence.Config{DB: postgres.Shared(b).Fresh(b)} },
 	}
 }
 
 // lived is a database of clients that called on every one of 90 days.
-func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
+func lived(b *testing.B, cfg evidence.Config, clients int) *recorded.Rig {
 	r := recorded.Begin(b, cfg, clock.At(recorded.Noon))
-	today := recorded.Noon.Unix() / store.Day
+	today := recorded.Noon.Unix() / 86_400
 	for _, statement := range []string{
 		fmt.Sprintf(`insert into quotegate_clients (id, name, kind, software, network, first_seen)
 			with recursive n(i) as (select 1 union all select i + 1 from n where i < %d)
@@ -41,7 +41,7 @@ func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
 			select 'v1', id, day, 1 + network %% 300, 0, 0, 0, network %% 3, 1 + network %% 16777215,
 			day * 86400 + 40000, 0, 0, 0, (network * 7919 %% 1000) / 1000.0, 0 from d, quotegate_clients
 			where (network * 7 + day * 3) %% 5 < 3`, // on three days of five, which is 5.4 million rows of 100,000 clients
-			today-store.ReportDays, today),
+			today-evidence.ReportDays, today),
 		fmt.Sprintf(`insert into quotegate_days select 'v3', client, day, served, brownout, retired, rehearsed, failed,
 			hours, last + 1, last_410, last_rehearsal, proven, position, exempt
 			from quotegate_days where day = %d and client %% 10 = 0`, today),
@@ -56,8 +56,8 @@ func lived(b *testing.B, cfg store.Config, clients int) *recorded.Rig {
 			b.Fatalf("%s: %v", statement, err)
 		}
 	}
-	r.Age(b, store.ReportDays)
-	if r.Store.Shared { // as PostgreSQL does by itself
+	r.Age(b, evidence.ReportDays)
+	if cfg.Postgres() { // as PostgreSQL does by itself
 		r.Exec(b, "analyze")
 	}
 	return r
@@ -77,7 +77,6 @@ func BenchmarkPages(b *testing.B) {
 					b.Run(question.name, func(b *testing.B) {
 						b.ReportAllocs()
 						for b.Loop() {
-							r.Read.Changed() // so that nothing is shown again
 							if err := question.ask(); err != nil {
 								b.Fatal(err)
 							}
@@ -98,8 +97,10 @@ type question struct {
 func questions(b *testing.B, r *recorded.Rig) []question {
 	window := recorded.Noon.Truncate(time.Hour).Add(7 * 24 * time.Hour)
 	p := plan(b, window, window.Add(2*time.Hour), 0.5, `"origin:https://wallet-1.example"`)
-	chosen := evidence.Query{Version: "v1", Moved: "no", Window: window.Format(time.RFC3339)}
-	if err := chosen.Choose(p); err != nil {
+	chosen, err := evidence.ParseQuery(url.Values{
+		"version": {"v1"}, "moved": {"no"}, "window": {window.Format(time.RFC3339)},
+	}, recorded.Versions, p)
+	if err != nil {
 		b.Fatal(err)
 	}
 	read := func(q evidence.Query) func() error {
@@ -115,8 +116,9 @@ func questions(b *testing.B, r *recorded.Rig) []question {
 		{"one-client", read(evidence.Query{Client: "origin https://wallet-7.example"})},
 		{"window", read(chosen)},
 		{"csv", func() error { return r.Read.WriteCSV(b.Context(), evidence.Query{}, io.Discard) }},
-		{"what-if", func() error {
-			_, err := r.Read.Simulate(b.Context(), p)
+		{"simulate", func() error {
+			report, err := r.Read.Report(b.Context(), evidence.Query{Per: 1})
+			report.Simulate(p, nil)
 			return err
 		}},
 		{"gate", func() error {

@@ -15,7 +15,6 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
@@ -32,7 +31,7 @@ func asJSON(t *testing.T, value any) string {
 
 // A report says of each client what an operator asks.
 func TestClients(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		at := clock.At(recorded.Noon.Add(-60 * 24 * time.Hour))
 		known := func(recorded string) (caller.Client, bool) {
 			if recorded != "client Acme" {
@@ -51,14 +50,14 @@ func TestClients(t *testing.T) {
 		r.Found(shop, 1, same)
 		r.Refuse(shop, 3, fault.VersionBrownout)
 		refused := at.Now()
-		r.Up(t, 15*24*time.Hour) // 5 days ago
+		r.Up(t, 12*24*time.Hour) // 8 days ago
 		r.Call("client Acme", 7)
 		r.Observe(&event.Event{
 			Time: at.Now(), Version: "v1", Client: "client Acme", Quotes: true,
 			Code: fault.VersionRetired, Rehearsal: true,
 		})
 		rehearsed := at.Now()
-		r.Up(t, 5*24*time.Hour)
+		r.Up(t, 8*24*time.Hour)
 		r.On("v3", "client Acme")
 		read := r.Report(t)
 		if len(read.Clients) != 3 {
@@ -66,7 +65,7 @@ func TestClients(t *testing.T) {
 		}
 		acme := read.Clients[0]
 		if acme.Client != "client Acme" || acme.Name() != "Acme" || !acme.Known ||
-			acme.Contact.Contact != "Acme@example.org" || acme.Version != "v1" || acme.Calls7 != 7 ||
+			acme.Contact.Contact != "Acme@example.org" || acme.Version != "v1" || acme.Calls30 != 7 ||
 			!acme.Rehearsed.Equal(rehearsed) || !acme.Moved.Equal(recorded.Noon) || !acme.Last410.IsZero() || acme.Exempt {
 			t.Errorf("got %+v, want the known client, which has moved", acme)
 		}
@@ -81,20 +80,20 @@ func TestClients(t *testing.T) {
 			Days: []evidence.DayCount{
 				{Day: dayOf(recorded.Noon.AddDate(0, 0, -60)), Calls: 1}, {Day: dayOf(refused), Calls: 6},
 			},
-			Findings: []evidence.FindingCount{{Outcome: event.SameMoney, Calls: 1}}, Position: got.Position,
+			Findings: []event.Finding{{Outcome: event.SameMoney, Calls: 1}}, Position: got.Position,
 		}
 		if got, want := asJSON(t, got), asJSON(t, want); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		v1 := read.Versions[1].Days
-		if got := v1[store.ReportDays-20]; got.Served != 3 || got.Refused != 3 || got.Clients != 1 {
+		if got := v1[evidence.ReportDays-20]; got.Served != 3 || got.Refused != 3 || got.Clients != 1 {
 			t.Errorf("got %+v 20 days ago, want 3 served and 3 refused of one client", got)
 		}
 	})
 }
 
 func TestQuery(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon))
+	r := recorded.Begin(t, evidence.Config{}, clock.At(recorded.Noon))
 	for i := range 5 {
 		r.From(fmt.Sprintf("10.0.%d.1", i), fmt.Sprintf("https://wallet-%d.example", i))
 		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), i)
@@ -125,12 +124,12 @@ func TestQuery(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		q, err := evidence.ParseQuery(values, recorded.Versions)
+		q, err := evidence.ParseQuery(values, recorded.Versions, nil)
 		if err != nil {
 			t.Errorf("%s: %v", test.query, err)
 			continue
 		}
-		if again, err := evidence.ParseQuery(q.Values(), recorded.Versions); err != nil || !reflect.DeepEqual(again, q) {
+		if again, err := evidence.ParseQuery(q.Values(), recorded.Versions, nil); err != nil || !reflect.DeepEqual(again, q) {
 			t.Errorf("%s: got %+v, %v from its own values, want %+v", test.query, again, err, q)
 		}
 		read, err := r.Read.Report(t.Context(), q)
@@ -154,7 +153,7 @@ func TestQuery(t *testing.T) {
 		"colour=red": `"colour" is not a parameter`, "page=1&page=2": "page is given 2 times",
 	} {
 		values, _ := url.ParseQuery(query)
-		if _, err := evidence.ParseQuery(values, recorded.Versions); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := evidence.ParseQuery(values, recorded.Versions, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", query, err, want)
 		}
 	}
@@ -163,24 +162,30 @@ func TestQuery(t *testing.T) {
 // A table for spreadsheets has a column for each day, and no text that a
 // spreadsheet would run.
 func TestCSV(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon.Add(-24*time.Hour)))
+	r := recorded.Begin(t, evidence.Config{}, clock.At(recorded.Noon.Add(-24*time.Hour)))
 	r.Call("origin https://a.example", 3)
 	r.Clock.Advance(24 * time.Hour)
 	r.Found("origin https://a.example", 4, omits)
 	r.Call(`=HYPERLINK("https://evil.example")`, 1)
 	r.Call(`a "quoted", name`, 1)
 	r.Call("x;=cmd|0", 1)
+	for _, sign := range "@+-" {
+		r.Call(string(sign)+"SUM(1)", 1)
+	}
 	var out strings.Builder
 	if err := r.Read.WriteCSV(t.Context(), evidence.Query{}, &out); err != nil {
 		t.Fatal(err)
 	}
 	rows, err := csv.NewReader(strings.NewReader(out.String())).ReadAll()
-	if err != nil || len(rows) != 5 {
+	if err != nil || len(rows) != 8 {
 		t.Fatalf("got %d rows, %v", len(rows), err)
 	}
 	header := rows[0]
-	slices.SortFunc(rows[1:], func(a, b []string) int { return strings.Compare(a[1], b[1]) })
-	a := rows[3]
+	byName := map[string][]string{}
+	for _, row := range rows[1:] {
+		byName[row[1]] = row
+	}
+	a := byName["origin https://a.example"]
 	if n := len(header); header[n-1] != "2027-03-10" || header[n-90] != "2026-12-11" ||
 		a[n-1] != "4" || a[n-2] != "3" || a[n-3] != "" {
 		t.Errorf("got days %q with %q", header[n-3:], a[n-3:])
@@ -189,10 +194,13 @@ func TestCSV(t *testing.T) {
 		a[i-1] != "refused" || a[1] != "origin https://a.example" {
 		t.Errorf("got %q", a)
 	}
-	if rows[1][1] != `'=HYPERLINK("https://evil.example")` || rows[2][1] != `a "quoted", name` ||
-		rows[4][1] != "x;'=cmd|0" {
-		t.Errorf("got names %q and %q", rows[1][1], rows[2][1])
+	for _, name := range []string{
+		`'=HYPERLINK("https://evil.example")`, `a "quoted", name`, "x;'=cmd|0", "'@SUM(1)", "'+SUM(1)", "'-SUM(1)",
+	} {
+		if byName[name] == nil {
+			t.Errorf("%q is not in the table", name)
+		}
 	}
 }
 
-func dayOf(at time.Time) evidence.Day { return evidence.Day(at.Unix() / store.Day * store.Day) }
+func dayOf(at time.Time) evidence.Day { return evidence.Day(at.Unix() / 86_400 * 86_400) }

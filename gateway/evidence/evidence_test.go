@@ -9,8 +9,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
@@ -19,7 +19,7 @@ import (
 // The evidence is of all the days, of calls served and calls that a brownout
 // refused, with the calls of the busiest day.
 func TestEvidence(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Call("origin https://before.example", 1000)
 		r.Flush(t)
@@ -44,7 +44,7 @@ func TestEvidence(t *testing.T) {
 			{3, lifecycle.Evidence{Clients: 1, Calls: 10}},
 			{8, lifecycle.Evidence{Clients: 4, Calls: 1000}},
 		} {
-			if got := r.Evidence(t, "v1", test.days); got.Clients != test.want.Clients || got.Calls != test.want.Calls || got.Missing != "" {
+			if got := r.Evidence(t, "v1", test.days); got.Clients != test.want.Clients || got.Calls != test.want.Calls || len(got.Missing) > 0 {
 				t.Errorf("%d days: got %+v, want %+v", test.days, got, test.want)
 			}
 		}
@@ -61,7 +61,7 @@ func TestEvidence(t *testing.T) {
 // The traffic is that of the last hour and the one before, of a day and of a week. Pages
 // and metrics have it as soon as it is written.
 func TestTraffic(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		midnight := recorded.Noon.Truncate(24 * time.Hour)
 		r := recorded.Begin(t, cfg, clock.At(midnight.AddDate(0, 0, -6)))
 		r.Call("origin https://week.example", 5)
@@ -74,8 +74,8 @@ func TestTraffic(t *testing.T) {
 		for calls := range uint64(2) {
 			r.Call("origin https://now.example", 1)
 			want := evidence.Traffic{
-				Hour: evidence.Count{Calls: 3 + calls, Clients: 2}, Day: evidence.Count{Calls: 6 + calls, Clients: 3},
-				Week: evidence.Count{Calls: 11 + calls, Clients: 4}, Unserved: map[string]uint64{"brownout": 4},
+				Hour: evidence.Count{Calls: 7 + calls, Clients: 2}, Day: evidence.Count{Calls: 10 + calls, Clients: 3},
+				Week: evidence.Count{Calls: 15 + calls, Clients: 4},
 			}
 			page := r.Report(t).Versions[1].Traffic
 			if metrics := r.Stats().Traffic["v1"]; !reflect.DeepEqual(page, want) || !reflect.DeepEqual(metrics, want) {
@@ -87,11 +87,11 @@ func TestTraffic(t *testing.T) {
 
 // Evidence that is not complete says what is missing.
 func TestEvidenceThatIsIncomplete(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		missing := func(what, want string) {
 			t.Helper()
-			if got := r.Evidence(t, "v1", 7).Missing; got != want && !(want != "" && strings.Contains(got, want)) {
+			if got := r.Missing(t, 7); got != want && !(want != "" && strings.Contains(got, want)) {
 				t.Errorf("%s: got %q, want %q", what, got, want)
 			}
 		}
@@ -107,17 +107,22 @@ func TestEvidenceThatIsIncomplete(t *testing.T) {
 		other(10 * time.Second)
 		missing("with one that has just written", "")
 		other(3 * time.Minute)
-		missing("with an instance that is silent", "instance gate-2 (OTHER7) has not reported since 10 Mar 2027, 12:29 UTC")
+		const silent = "instance gate-2 (OTHER7) has not reported since 10 Mar 2027, 12:29 UTC"
+		missing("with an instance that is silent", silent)
 		r.Up(t, 9*24*time.Hour)
-		missing("nine days later", "")
+		missing("nine days later", silent)
+		if _, err := r.Read.Gone(t.Context(), "OTHER7"); err != nil {
+			t.Fatal(err)
+		}
+		missing("when the operator has said that it is gone", "")
 		r.Exec(t, fmt.Sprintf("insert into quotegate_gaps values ('x', %d, %d, 'of a test')", r.Clock.Now().Unix()-7200, r.Clock.Now().Unix()-3600))
-		missing("with a gap", "are missing: of a test")
+		missing("with a gap", "11:32 UTC: of a test")
 	})
 }
 
 // A release is remembered, once, for its sunset.
 func TestReleases(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		at := clock.At(recorded.Noon)
 		r := recorded.Begin(t, cfg, at)
 		sunset := recorded.Noon.Add(-time.Hour).Truncate(time.Second)
@@ -155,7 +160,7 @@ func TestReleases(t *testing.T) {
 // While instances that are alive follow different plans, gates hold and nothing is
 // released. It does not matter which of the plans is the laxest.
 func TestInstancesDisagree(t *testing.T) {
-	cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
+	cfg := evidence.Config{DB: postgres.Shared(t).Fresh(t)}
 	at := clock.At(recorded.Noon)
 	a, b := recorded.Begin(t, cfg, at), recorded.Begin(t, cfg, at)
 	a.Age(t, 9)
@@ -170,9 +175,9 @@ func TestInstancesDisagree(t *testing.T) {
 		plan  string
 		plans int
 		want  []string
-	}{{"aaaa", 1, nil}, {"", 2, []string{"instances have different plans", "follows aaaa", "follows no plan"}}, {store.NotYet, 1, nil}, {"bbbb", 2, []string{"follows bbbb"}}} {
+	}{{"aaaa", 1, nil}, {"", 2, []string{"instances have different plans", "follows aaaa", "follows no plan"}}, {usage.NotYet, 1, nil}, {"bbbb", 2, []string{"follows bbbb"}}} {
 		follow(step.plan)
-		notes, missing := strings.Join(a.Notes(), "\n"), a.Evidence(t, "v1", 7).Missing
+		notes, missing := strings.Join(a.Notes(), "\n"), a.Missing(t, 7)
 		err := a.Read.Release("v1", recorded.Noon.Add(-time.Hour), "entry "+step.plan)
 		if a.Stats().Plans != step.plans || (len(step.want) == 0) != (notes == "" && missing == "" && err == nil) {
 			t.Errorf("%q: got %d plans, %q, %q, %v", step.plan, a.Stats().Plans, notes, missing, err)
@@ -190,12 +195,10 @@ func TestInstancesDisagree(t *testing.T) {
 	}
 }
 
-func TestMain(m *testing.M) { recorded.Main(m) }
-
 // A client's own view has its calls by day and outcome and what the current version
 // makes of them, and nothing of others.
 func TestOwn(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		at := clock.At(recorded.Noon)
 		r := recorded.Begin(t, cfg, at)
 		r.Found("client Acme", 3, same)
@@ -207,29 +210,42 @@ func TestOwn(t *testing.T) {
 		r.Found("client Acme", 5, same)
 		r.Refuse("client Acme", 6, fault.VersionBrownout)
 		r.Flush(t)
-		own, err := r.Read.Own(t.Context(), "Acme")
-		if err != nil || len(own) != 1 {
-			t.Fatalf("got %+v, %v, want what it did on v1", own, err)
+		mine := func(client string) usage.OwnVersion {
+			t.Helper()
+			own, err := r.Read.Own(t.Context(), client, "hash", []lifecycle.Standing{{Name: "v1", State: "deprecated"}})
+			if err != nil || own.Client != client || own.Plan != "hash" || len(own.Versions) != 1 {
+				t.Fatalf("got %+v, %v, want what it did on v1", own, err)
+			}
+			return own.Versions[0]
 		}
-		want := lifecycle.Own{Version: "v1", LastSeen: at.Now(), Compared: "2027-03-11",
-			Days: []lifecycle.OwnDay{{Day: "2027-03-10", Served: 3, Failed: 2}, {Day: "2027-03-11", Served: 9, Refused: 6}},
-			Findings: []lifecycle.OwnFinding{
-				{Outcome: "refused", Code: "MISSING_PARAMETER", Param: "recipient", Calls: 4,
-					Says: "4 calls would be refused by v3, because recipient is missing."},
-				{Outcome: "same", Calls: 5,
-					Says: "5 calls would get the same transaction and the same amounts from v3, in a new format."},
-			}}
-		if !reflect.DeepEqual(own[0], want) {
-			t.Errorf("got  %+v\nwant %+v", own[0], want)
+		want := usage.OwnVersion{
+			Standing: lifecycle.Standing{Name: "v1", State: "deprecated"}, LastSeen: at.Now(), Compared: "2027-03-11",
+			Days: []usage.OwnDay{{Day: "2027-03-10", Served: 3, Failed: 2}, {Day: "2027-03-11", Served: 9, Refused: 6}},
+			Findings: []usage.OwnFinding{
+				{Says: "4 calls would be refused by v3, because recipient is missing."},
+				{Says: "5 calls would get the same transaction and the same amounts from v3, in a new format."},
+			},
+		}
+		want.Findings[0].Finding = omits
+		want.Findings[0].Calls = 4
+		want.Findings[1].Finding = same
+		want.Findings[1].Calls = 5
+		if got, want := asJSON(t, mine("Acme")), asJSON(t, want); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		at.Advance(time.Minute)
 		r.On("v3", "client Acme")
 		r.Flush(t)
-		if own, err := r.Read.Own(t.Context(), "Acme"); err != nil || len(own) != 2 || !own[1].Moved.Equal(at.Now()) {
-			t.Errorf("got %+v, %v, want that it has moved", own, err)
+		served := at.Now()
+		if own := mine("Acme"); !own.Both || !own.Moved.IsZero() {
+			t.Errorf("got %+v, want that it calls both", own)
 		}
-		if own, err := r.Read.Own(t.Context(), "Nobody"); err != nil || len(own) != 0 {
-			t.Errorf("got %+v, %v of a client that never called", own, err)
+		r.Up(t, 7*24*time.Hour)
+		if own := mine("Acme"); own.Both || !own.Moved.Equal(served) {
+			t.Errorf("got %+v, want that it has moved", own)
+		}
+		if own := mine("Nobody"); len(own.Days) != 0 || len(own.Findings) != 0 {
+			t.Errorf("got %+v of a client that never called", own)
 		}
 	})
 }

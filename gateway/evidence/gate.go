@@ -2,69 +2,86 @@ package evidence
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"sync"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/humanize"
 )
 
-// A reader is what the gates of a plan look at.
-var _ lifecycle.Counts = (*Reader)(nil)
-
 const (
-	askTimeout = 15 * time.Second // for a question of a gate
-	maxWaiting = 10               // clients that are named as waiting
+	askTimeout    = 15 * time.Second // for a question of a gate
+	lookupTimeout = 5 * time.Second  // for what finds a few rows by their key
+	maxWaiting    = 10               // clients that are named as waiting
 )
 
 // Evidence is the use of a version within the days of a gate, by what the gate counts:
 // calls that were served or that a brownout refused. The instances are read before the
 // counts, so that the counts have what the instances say they have written.
-func (r *Reader) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (lifecycle.Evidence, error) {
+func (db *DB) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (e lifecycle.Evidence, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	q := r.db.Ask(ctx)
-	at := q.Now(r.options.Now())
-	first := store.FirstDay(at, gate.Days)
-	runs := readRuns(q, first*day)
-	reasons := missing(q, runs, at, first*day, gate.Instances, sunset)
-	if _, differ := plans(runs, at); differ != "" {
-		reasons = append(reasons, differ)
+	at, err := db.Now(ctx, db.options.Now())
+	if err != nil {
+		return e, err
 	}
-	if at.Before(sunset) && !r.options.Now().Before(sunset) {
-		reasons = append(reasons, "by the database's clock the sunset has not come")
+	first := firstDay(at, gate.Days)
+	h, err := db.read().history(ctx, first*day)
+	if err != nil {
+		return e, err
 	}
-	totals := readTotals(q, first, forever)
-	if gate.CountsUnverified() { // else these calls are unverified
-		reasons = append(reasons, unnamed(totals, version, "")...)
+	e.Missing, e.Gaps = h.missing(at, first*day, gate.Instances, sunset)
+	if _, differ := db.plans(h.runs, at); differ != "" {
+		e.Missing = append(e.Missing, differ)
 	}
-	var e lifecycle.Evidence
+	if at.Before(sunset) && !db.options.Now().Before(sunset) {
+		e.Missing = append(e.Missing, "by the database's clock the sunset has not come")
+	}
+	totals, err := readTotals(ctx, db.read(), first, forever)
+	if err != nil {
+		return e, err
+	}
+	if !gate.OnlyProven() { // else these calls are unverified
+		e.Missing = append(e.Missing, unnamed(sumUnnamed(totals, version), "")...)
+	}
+	clients, err := db.clients(ctx, db.read(), version, at, forever)
+	if err != nil {
+		return e, err
+	}
 	var users []user
-	var quiet []*Client // that called within 90 days, but not within the gate's
-	decide := r.decider(gate, first, &e)
-	r.eachClient(q, version, at, forever, func(c *Client) {
+	var silent []*Client // that called within 90 days, but not within the gate's
+	for _, c := range clients {
 		switch {
 		case c.lastUsed >= first:
-			users = append(users, decide(c))
+			u := userOf(c, gate, first)
+			users = append(users, u)
+			proven := c.lastProven >= first
+			e.Names++
+			e.Proven += oneIf(proven)
+			e.Marked += oneIf(c.Marked != nil)
+			e.Errors += oneIf(c.onlyErrors)
+			e.Clients += oneIf(u.counts)
+			e.UnverifiedNames += oneIf(gate.OnlyProven() && !proven)
 		case c.lastUsed > 0 && c.Marked == nil:
-			one := *c
-			quiet = append(quiet, &one)
+			silent = append(silent, c)
 		}
-	})
-	e.UnverifiedNames = e.Names - e.Known - e.Registered
-	if gate.Count == lifecycle.CountProven {
-		e.UnverifiedNames = e.Names - e.Proven
 	}
-	countCalls(q, version, gate, at, users, totals, &e)
-	e.Waiting, e.WaitingCount = r.waiting(q, version, quiet)
-	e.Missing = strings.Join(reasons, "; ")
-	return e, q.Err
+	calls := newTally(totals, version, first, at.Unix()/day)
+	if err := db.readCalls(ctx, version, gate, users, calls); err != nil {
+		return e, err
+	}
+	e.Calls = int(slices.Max(calls.counted))
+	e.UnverifiedCalls = int(slices.Max(calls.others()))
+	if gate.Exceeds(e) {
+		e.Earliest = earliest(gate, users, calls)
+	}
+	e.Waiting, e.WaitingCount, err = db.waiting(ctx, silent, at)
+	return e, err
 }
 
 // user is a client that used a version within the days of a gate.
@@ -75,238 +92,257 @@ type user struct {
 	ignored int64 // calls up to this day count for nothing; 0: none
 }
 
-// decider decides about the clients that used a version since a day whether a gate counts
-// them, and adds them up:
+// userOf decides whether a gate counts a client that used a version since a day:
 //   - one that only got errors, and then a brownout's, does not;
 //   - one that the operator has marked as moved does not, nor do its calls up to the day
 //     of the mark, unless it has called since with its key. A call since without one
 //     is unverified;
-//   - an unverified client does if the gate counts everybody.
-func (r *Reader) decider(gate lifecycle.Gate, first int64, e *lifecycle.Evidence) func(*Client) user {
-	ask := r.options.Registered
-	if gate.CountsUnverified() || gate.Count != "" {
-		ask = nil // it does not matter
+//   - one that has not proved who it is does, unless the gate counts only those that have.
+func userOf(c *Client, gate lifecycle.Gate, first int64) user {
+	u := user{id: c.id, lastDay: c.lastUsed, counts: true}
+	if gate.OnlyProven() {
+		u.counts = c.lastProven >= first && c.Marked == nil
 	}
-	isRegistered := r.registry.reader(ask, r.options.Now())
-	return func(c *Client) user {
-		u := user{id: c.id, lastDay: c.lastUsed}
-		proven := c.lastProven >= first
-		verified := c.Known || c.listed
-		e.Names++
-		e.Proven += oneIf(proven)
-		if verified {
-			e.Known++
-		} else if id, is := strings.CutPrefix(c.Client, string(caller.Integrator)+" "); is {
-			registered, known := isRegistered(id)
-			verified = registered || !known
-			e.Registered += oneIf(verified)
-			e.Unasked += oneIf(!known)
-		}
-		if c.Marked != nil {
-			e.Marked++
-			u.ignored = c.Marked.On.Time().Unix() / day
-			verified = false
-		}
-		if gate.Count == lifecycle.CountProven {
-			verified = proven && c.Marked == nil
-		}
-		u.counts = (verified || gate.CountsUnverified()) && u.lastDay > u.ignored
-		if c.onlyErrors {
-			e.Errors++
-			u.counts = false
-			u.ignored = u.lastDay
-		}
-		e.Clients += oneIf(u.counts)
-		return u
+	if c.Marked != nil {
+		u.ignored = c.Marked.On.Time().Unix() / day
+		u.counts = u.counts && u.lastDay > u.ignored
 	}
+	if c.onlyErrors {
+		u.ignored = u.lastDay
+		u.counts = false
+	}
+	return u
 }
 
-// countCalls adds up the calls of the users that a gate counts, and of the others.
-func countCalls(
-	q *store.Session, version string, gate lifecycle.Gate, at time.Time,
-	users []user, totals []dayTotal, e *lifecycle.Evidence,
-) {
-	first := store.FirstDay(at, gate.Days)
-	days := int(at.Unix()/day-first) + 1
-	all := make([]int64, days)
-	var everywhere, unverified int64
-	for _, t := range totals {
-		if !t.isEvidence() {
-			continue
-		}
-		everywhere += t.calls
-		if t.version == version && t.day < first+int64(days) {
-			all[t.day-first] += t.calls
+// countedBy reports whether a gate counts a client.
+func (c *Client) countedBy(gate lifecycle.Gate, at time.Time) bool {
+	first := firstDay(at, gate.Days)
+	return c.lastUsed >= first && userOf(c, gate, first).counts
+}
+
+// tally is calls by day, from a first day until today. What a clock that was ahead has recorded
+// later is left out.
+type tally struct {
+	first   int64
+	all     []int64 // but those that count for nothing
+	counted []int64 // by the gate
+}
+
+func newTally(totals []dayTotal, version string, first, today int64) *tally {
+	t := &tally{first: first, all: make([]int64, today-first+1)}
+	for _, sum := range totals {
+		if sum.isEvidence() && sum.version == version && sum.day <= today {
+			t.all[sum.day-first] += sum.calls
 		}
 	}
-	theirs := make([]int64, days)
-	var special []int64 // clients whose own calls have to be known
+	t.counted = make([]int64, len(t.all))
+	return t
+}
+
+func (t *tally) others() []int64 {
+	others := make([]int64, len(t.all))
+	for i := range t.all {
+		others[i] = max(0, t.all[i]-t.counted[i])
+	}
+	return others
+}
+
+// readCalls reads the calls of the users whose own calls have to be known: those that count
+// for nothing and, if only proven calls count, those of its clients. Otherwise all that is left
+// counts, whoever called.
+func (db *DB) readCalls(ctx context.Context, version string, gate lifecycle.Gate, users []user, t *tally) error {
+	var ids []int64
 	byID := map[int64]user{}
 	for _, u := range users {
-		if u.ignored > 0 || u.counts && !gate.CountsUnverified() {
-			special = append(special, u.id)
+		if u.ignored > 0 || u.counts && gate.OnlyProven() {
+			ids = append(ids, u.id)
 			byID[u.id] = u
 		}
 	}
-	var id, on, calls, proven int64
-	q.EachAmong(`select client, day, served + brownout, proven from quotegate_days
-		where version = $1 and day >= $2 and served + brownout > 0 and client in IDS`,
-		special, []any{version, first}, []any{&id, &on, &calls, &proven}, func() {
-			u, i := byID[id], on-first
-			switch {
-			case i >= int64(days): // a clock was ahead
-			case on <= u.ignored:
-				all[i] = max(0, all[i]-calls)
-			case !u.counts: // unverified
-			case gate.Count == lifecycle.CountProven:
-				theirs[i] += min(calls, proven)
-			default:
-				theirs[i] += calls
-			}
-		})
-	others := make([]int64, days)
-	for i := range all {
-		if gate.CountsUnverified() {
-			theirs[i] = all[i]
+	type calls struct{ client, day, calls, proven int64 }
+	own, err := query(ctx, db.read(), func(rows *sql.Rows) (c calls, err error) {
+		return c, rows.Scan(&c.client, &c.day, &c.calls, &c.proven)
+	}, "calls of", version, t.first, db.read().list(ids))
+	for _, c := range own {
+		i := c.day - t.first
+		by := byID[c.client]
+		switch {
+		case i >= int64(len(t.all)):
+		case c.day <= by.ignored:
+			t.all[i] = max(0, t.all[i]-c.calls)
+		case by.counts && gate.OnlyProven():
+			t.counted[i] += min(c.calls, c.proven)
 		}
-		others[i] = max(0, all[i]-theirs[i])
-		unverified += others[i]
 	}
-	e.Calls = int(slices.Max(theirs))
-	e.UnverifiedCalls = int(slices.Max(others))
-	if everywhere > 0 {
-		e.UnverifiedShare = min(1, float64(unverified)/float64(everywhere))
+	if !gate.OnlyProven() {
+		t.counted = t.all
 	}
-	if gate.Exceeds(*e) {
-		e.Earliest = earliest(&gate, users, first, theirs, others)
-	}
+	return err
 }
 
 // earliest is when a gate no longer holds because of these clients and calls, if
-// nobody calls from now on. The share of unverified calls is left out: it changes with
-// the calls to other versions. Zero: only that share is too great.
-func earliest(gate *lifecycle.Gate, users []user, first int64, theirs, others []int64) time.Time {
-	days := len(theirs)
+// nobody calls from now on.
+func earliest(gate lifecycle.Gate, users []user, t *tally) time.Time {
+	days := len(t.counted)
 	later := 0
 	for ; later <= days; later++ {
 		var e lifecycle.Evidence
 		for _, u := range users {
-			e.Clients += oneIf(u.counts && u.lastDay >= first+int64(later))
+			e.Clients += oneIf(u.counts && u.lastDay >= t.first+int64(later))
 		}
 		if later < days {
-			e.Calls = int(slices.Max(theirs[later:]))
-			e.UnverifiedCalls = int(slices.Max(others[later:]))
+			e.Calls = int(slices.Max(t.counted[later:]))
 		}
 		if !gate.Exceeds(e) {
 			break
 		}
 	}
-	if later == 0 {
-		return time.Time{}
-	}
-	return unix((first + int64(days-1+later)) * day)
+	return unix((t.first + int64(days-1+later)) * day)
 }
 
-// waiting names the first of some clients that have not moved, and counts them.
-func (r *Reader) waiting(q *store.Session, version string, some []*Client) (names []string, count int) {
-	var ids []int64
-	for _, c := range some {
-		ids = append(ids, c.id)
+// waiting names the first of some clients of a version that have not moved, and counts them.
+func (db *DB) waiting(ctx context.Context, some []*Client, at time.Time) (names []string, count int, err error) {
+	if len(some) > 0 && !some[0].current {
+		current, err := db.clients(ctx, db.read(), db.options.Current, at, forever)
+		if err != nil {
+			return nil, 0, err
+		}
+		findMoved(slices.Concat(some, current), at)
+		some = slices.DeleteFunc(some, (*Client).HasMoved)
 	}
-	moved := map[int64]int64{}
-	var id, last int64
-	q.EachAmong(`select client, max(last) from quotegate_days
-		where version = $1 and version <> $2 and served > 0 and client in IDS group by client`,
-		ids, []any{r.options.Current, version}, []any{&id, &last}, func() { moved[id] = last })
-	some = slices.DeleteFunc(some, func(c *Client) bool { return moved[c.id] > c.last })
-	slices.SortFunc(some, orders[""])
+	sortClients(some, "")
 	for _, c := range some[:min(maxWaiting, len(some))] {
 		names = append(names, c.Client)
 	}
-	return names, len(some)
+	return names, len(some), nil
 }
 
 // Released returns when the gate of a version let a sunset pass.
-func (r *Reader) Released(version string, sunset time.Time, entry string) (released time.Time, err error) {
+func (db *DB) Released(version string, sunset time.Time, entry string) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	q := r.db.Ask(ctx)
-	var at int64
-	q.Each("select released from quotegate_releases where version = $1 and sunset = $2 and entry in ($3, '')",
-		[]any{version, sunset.Unix(), entry}, []any{&at}, func() { released = unix(at) })
-	return released, q.Err
+	at, err := value[int64](ctx, db.read(), "released", version, sunset.Unix(), entry)
+	return unix(at), err
 }
 
 // Release records that the gate of a version lets a sunset pass. It refuses if our clock
 // is not the database's, or the instances do not agree about the plan.
-func (r *Reader) Release(version string, sunset time.Time, entry string) error {
+func (db *DB) Release(version string, sunset time.Time, entry string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	q := r.db.Ask(ctx)
-	at := q.Now(r.options.Now())
-	_, differ := plans(readRuns(q, at.Unix()-day), at)
-	ahead := r.options.Now().Sub(at)
+	at, err := db.Now(ctx, db.options.Now())
+	if err != nil {
+		return err
+	}
+	runs, err := readRuns(ctx, db.read(), at.Unix()-day)
+	if err != nil {
+		return err
+	}
+	_, differ := db.plans(runs, at)
+	ahead := db.options.Now().Sub(at)
 	switch {
-	case q.Err != nil:
-		return q.Err
-	case ahead.Abs() > store.MaxSkew:
-		return fmt.Errorf("this machine's clock is %s the database's", store.AheadOrBehind(ahead))
+	case ahead.Abs() > usage.MaxSkew:
+		return fmt.Errorf("this machine's clock is %s the database's", aheadOrBehind(ahead))
 	case at.Before(sunset):
 		return fmt.Errorf("by the database's clock the sunset comes in %s", humanize.Span(sunset.Sub(at)))
 	case differ != "":
 		return errors.New(differ)
 	}
-	q.Exec(`insert into quotegate_releases (version, sunset, entry, released) values ($1, $2, $3, $4)
-		on conflict do nothing`, version, sunset.Unix(), entry, at.Unix())
-	return q.Err
+	_, err = db.read().exec(ctx, "release", version, sunset.Unix(), entry, at.Unix())
+	return err
 }
 
-const (
-	askEvery  = 24 * time.Hour   // how often a registry is asked about an integrator
-	askAgain  = 10 * time.Minute // if it did not answer
-	askLimit  = 2 * time.Second  // for all questions of one reading
-	maxAsked  = 10_000           // integrators that are remembered
-	askAtOnce = 20               // integrators that are asked about for one reading
-)
-
-// registry remembers which integrators are registered.
-type registry struct {
-	mu    sync.Mutex
-	known map[string]registration
-}
-
-type registration struct {
-	registered, asked bool
-	until             time.Time // then it is asked again
-}
-
-// reader returns whether an integrator is registered, and whether that is known. It asks
-// a few times at most; if ask is nil, it says what is remembered.
-func (r *registry) reader(
-	ask func(context.Context, string) (bool, error), now time.Time,
-) func(id string) (registered, known bool) {
-	budget := askAtOnce
-	end := time.Now().Add(askLimit)
-	return func(id string) (registered, known bool) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		got, remembered := r.known[id]
-		if ask == nil || budget == 0 || remembered && now.Before(got.until) {
-			return got.registered, got.asked
-		}
-		budget--
-		ctx, cancel := context.WithDeadline(context.Background(), end)
-		defer cancel()
-		is, err := ask(ctx, id)
-		if err == nil {
-			got = registration{is, true, now.Add(askEvery)}
-		} else {
-			got.until = now.Add(askAgain) // what was known before still counts
-		}
-		if len(r.known) >= maxAsked {
-			clear(r.known)
-		}
-		r.known[id] = got
-		return got.registered, got.asked
+// aheadOrBehind says how far a clock is from another: "5m ahead of".
+func aheadOrBehind(ahead time.Duration) string {
+	if ahead < 0 {
+		return humanize.Span(-ahead) + " behind"
 	}
+	return humanize.Span(ahead) + " ahead of"
+}
+
+// acceptedPrefix begins the names in quotegate_meta under which accepted lines are kept.
+const acceptedPrefix = "plan "
+
+// Accepted returns what was last accepted of the plan, by version. A database that no
+// service has written to yet has accepted nothing.
+func (db *DB) Accepted() (map[string]lifecycle.Accepted, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	all := map[string]lifecycle.Accepted{}
+	made, err := db.read().made(ctx)
+	if err != nil || !made {
+		return all, err
+	}
+	f, err := db.read().facts(ctx)
+	for version, text := range f.plan {
+		var a lifecycle.Accepted
+		if wrong := json.Unmarshal([]byte(text), &a); wrong != nil {
+			err = errors.Join(err, fmt.Errorf("quotegate_meta, %s%s: %w", acceptedPrefix, version, wrong))
+		}
+		all[version] = a
+	}
+	return all, err
+}
+
+// Accept keeps what has come into force of a version.
+func (db *DB) Accept(version string, a lifecycle.Accepted) error {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	_, err = db.read().exec(ctx, "put fact", acceptedPrefix+version, string(text))
+	return err
+}
+
+// dayTotal is all calls of a version with an outcome on a day.
+type dayTotal struct {
+	version, outcome    string
+	day, calls, unnamed int64
+}
+
+// isEvidence reports whether a gate counts calls with an outcome.
+func isEvidence(outcome string) bool {
+	return outcome == usage.Served.String() || outcome == usage.Brownout.String()
+}
+
+func (t dayTotal) isEvidence() bool { return isEvidence(t.outcome) }
+
+// forever is a last day for what must not leave out calls that a clock recorded too late.
+const forever = 1 << 31
+
+// readTotals reads the totals from a day to another one.
+func readTotals(ctx context.Context, c conn, first, last int64) ([]dayTotal, error) {
+	return query(ctx, c, func(rows *sql.Rows) (t dayTotal, err error) {
+		return t, rows.Scan(&t.version, &t.outcome, &t.day, &t.calls, &t.unnamed)
+	}, "totals", first*day, (last+1)*day)
+}
+
+// sumUnnamed adds up the calls of a version, which are evidence, that count under no client of
+// their own; of all versions if none is named.
+func sumUnnamed(totals []dayTotal, version string) (n int64) {
+	for _, t := range totals {
+		if t.isEvidence() && (version == "" || version == t.version) {
+			n += t.unnamed
+		}
+	}
+	return n
+}
+
+// unnamed notes how many calls count under no client.
+func unnamed(n int64, prefix string) []string {
+	if n == 0 {
+		return nil
+	}
+	calls := humanize.Count(n, "call is not attributed to a client", "calls are not attributed to a client")
+	return []string{prefix + calls +
+		": the daily limit of new names, or the limit of clients between two writes, was reached"}
+}
+
+func oneIf(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }

@@ -2,21 +2,28 @@ package evidence
 
 import (
 	"cmp"
+	"context"
+	"database/sql"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/humanize"
 )
 
-// maxNotes of a kind are shown one by one.
-const maxNotes = 3
+const (
+	silentAfter = time.Minute // so long without a write, and an instance is not heard of
+	maxNotes    = 3           // of a kind that are shown one by one
+)
 
 // Instance is a running service that writes to the database.
 type Instance struct {
-	Name    string    `json:"name"`
+	ID      string    `json:"id"`
+	Name    string    `json:"name"` // with the ID, as in notes
 	Plan    string    `json:"plan"` // the hash of the plan it follows; empty without one
 	Written time.Time `json:"written"`
 	Silent  bool      `json:"silent,omitempty"` // it has not written for a minute
@@ -24,25 +31,26 @@ type Instance struct {
 
 // run is one run of a service: every call between started and written is counted.
 type run struct {
-	instance, host, plan      string
+	id, host, plan            string
 	started, written, stopped int64
 }
 
-// name is how an operator knows an instance: by its host and, since a host may run
-// several, the beginning of its number.
-func (r run) name() string {
-	short := r.instance[:min(6, len(r.instance))]
-	if r.host == "" {
-		return "instance " + short
+// nameOf is how an operator knows an instance: by its host and, since a host may run several
+// and have run many, its ID.
+func nameOf(id, host string) string {
+	if host == "" {
+		return "instance " + id
 	}
-	return fmt.Sprintf("instance %s (%s)", r.host, short)
+	return fmt.Sprintf("instance %s (%s)", host, id)
 }
+
+func (r run) name() string { return nameOf(r.id, r.host) }
 
 // alive reports whether it has not stopped and has written lately, and not in the future,
 // where its clock may have been when it was killed.
 func (r run) alive(at time.Time) bool {
 	ago := at.Sub(time.Unix(r.written, 0))
-	return r.stopped == 0 && ago < silentAfter && ago >= -store.MaxSkew
+	return r.stopped == 0 && ago < silentAfter && ago >= -usage.MaxSkew
 }
 
 // silent reports whether it has neither stopped nor written lately: it was killed, or
@@ -50,16 +58,50 @@ func (r run) alive(at time.Time) bool {
 func (r run) silent(at time.Time) bool { return r.stopped == 0 && !r.alive(at) }
 
 func (r run) silence() string {
-	return fmt.Sprintf("%s has not reported since %s", r.name(), moment(r.written))
+	return fmt.Sprintf("%s has not reported since %s; if it will not come back, run `gateway plan gone %s`",
+		r.name(), moment(r.written), r.id)
 }
 
-// readRuns reads the runs that have written since a time, by host.
-func readRuns(q *store.Session, since int64) (all []run) {
-	var r run
-	q.Each(`select instance, host, plan, started, written, stopped from quotegate_instances
-		where written >= $1 order by host, instance`, []any{since},
-		[]any{&r.instance, &r.host, &r.plan, &r.started, &r.written, &r.stopped}, func() { all = append(all, r) })
-	return all
+// readRuns reads the runs that have ended since a time, or not at all, by host.
+func readRuns(ctx context.Context, c conn, since int64) ([]run, error) {
+	return query(ctx, c, func(rows *sql.Rows) (r run, err error) {
+		return r, rows.Scan(&r.id, &r.host, &r.plan, &r.started, &r.written, &r.stopped)
+	}, "runs", since)
+}
+
+// Gone notes that an instance which was killed will not come back. Its gap then lasted as
+// long as the longest pause between two writes. The instance is named by its ID or the
+// beginning of it.
+func (db *DB) Gone(ctx context.Context, id string) (name string, err error) {
+	at, err := db.Now(ctx, db.options.Now())
+	if err != nil {
+		return "", err
+	}
+	runs, err := readRuns(ctx, db.read(), 0)
+	if err != nil {
+		return "", err
+	}
+	var named []run
+	var names []string
+	for _, r := range runs {
+		if r.stopped != 0 {
+			continue
+		}
+		names = append(names, r.name())
+		if id != "" && strings.HasPrefix(r.id, id) {
+			named = append(named, r)
+		}
+	}
+	switch {
+	case len(named) != 1:
+		return "", fmt.Errorf("%d instances that have not stopped have an ID that begins with %.40q; there are: %s",
+			len(named), id, cmp.Or(strings.Join(names, ", "), "none"))
+	case named[0].alive(at):
+		return "", fmt.Errorf("%s is running: it wrote its counts %s ago; stop it first", named[0].name(),
+			humanize.Span(at.Sub(time.Unix(named[0].written, 0))))
+	}
+	_, err = db.read().exec(ctx, "stop", named[0].id, int64(usage.MaxInterval/time.Second))
+	return named[0].name(), err
 }
 
 // instances are the runs that have not ended, and were heard of within a day.
@@ -67,18 +109,23 @@ func instances(runs []run, at time.Time) []Instance {
 	all := []Instance{}
 	for _, r := range runs {
 		if r.stopped == 0 && r.written >= at.Unix()-day {
-			plan := strings.TrimPrefix(r.plan, store.NotYet)
-			all = append(all, Instance{Name: r.name(), Plan: plan, Written: unix(r.written), Silent: r.silent(at)})
+			plan := strings.TrimPrefix(r.plan, usage.NotYet)
+			all = append(all, Instance{r.id, r.name(), plan, unix(r.written), r.silent(at)})
 		}
 	}
 	return all
 }
 
-// plans says which plans the instances that are alive follow, if these are not the same.
-func plans(runs []run, at time.Time) (different int, says string) {
+// plans says which plans the instances that are alive follow, if these are not the same. Of
+// this one it asks the recorder: what it follows now is not written yet.
+func (db *DB) plans(runs []run, at time.Time) (different int, says string) {
 	var hashes, follows []string
 	for _, r := range runs {
-		if !r.alive(at) || r.plan == store.NotYet {
+		own := db.recorder != nil && r.id == db.recorder.Instance()
+		if own {
+			r.plan = db.recorder.Plan()
+		}
+		if !own && !r.alive(at) || r.plan == usage.NotYet {
 			continue
 		}
 		if !slices.Contains(hashes, r.plan) {
@@ -120,12 +167,12 @@ func counted(runs []run, atLeast int) (all []span) {
 	return all
 }
 
-// holes are the times of a span that are not covered, if they take so many seconds or
-// more. A service that is started anew leaves small ones.
-func (s span) holes(covered []span, least int64) (holes []span) {
+// holes are the times of a span that are not covered, if they take an hour or more. A service
+// that is started anew leaves small ones.
+func (s span) holes(covered []span) (holes []span) {
 	from := s.from
 	for _, c := range append(covered, span{s.to, s.to}) {
-		if to := min(c.from, s.to); to-from >= least {
+		if to := min(c.from, s.to); to-from >= hour {
 			holes = append(holes, span{from, to})
 		}
 		from = max(from, c.to)
@@ -133,61 +180,148 @@ func (s span) holes(covered []span, least int64) (holes []span) {
 	return holes
 }
 
-// missing says what the counts since a time leave out. It is empty if they are complete.
-// Every run that has not ended must have written lately and, if a sunset has come, since
-// then; and so many of them, if it is known how many there are.
-func missing(q *store.Session, runs []run, at time.Time, from int64, atLeast int, sunset time.Time) []string {
-	reasons := uncounted(q, runs, span{from, at.Unix()}, atLeast)
-	written := 0
-	var silent []string
-	for _, r := range runs {
-		switch {
-		case r.stopped != 0:
-		case r.silent(at):
-			silent = append(silent, r.silence())
-		case !at.Before(sunset) && r.written < sunset.Unix():
-			silent = append(silent, fmt.Sprintf("%s has written no counts since the sunset, but up to %s",
-				r.name(), moment(r.written)))
-		default:
-			written++
+// death is when the loss of a run that died is over: with the first run that started on its
+// host since its last write, or when so many runs were counting as there are; or as the
+// operator said. ok is false if it is not known to be over.
+func (r run) death(runs []run, atLeast int) (end int64, ok bool) {
+	const interval = int64(usage.MaxInterval / time.Second)
+	if r.stopped != 0 {
+		return r.stopped, true
+	}
+	var ends []int64
+	for _, next := range runs {
+		if next.id != r.id && r.host != "" && next.host == r.host && next.started >= r.written {
+			ends = append(ends, next.started)
 		}
 	}
-	reasons = append(reasons, firstFew(silent, "other silent instance", "other silent instances")...)
-	if written < atLeast {
-		have := humanize.Count(written, "instance is", "instances are")
-		reasons = append(reasons, fmt.Sprintf("%s writing counts, of %d that there are", have, atLeast))
+	if atLeast > 0 {
+		for _, s := range counted(runs, atLeast) {
+			if s.to > r.written {
+				ends = append(ends, max(s.from, r.written+interval))
+			}
+		}
 	}
-	return append(reasons, gaps(q, from)...)
+	if len(ends) == 0 {
+		return 0, false
+	}
+	return slices.Min(ends), true
 }
 
-// uncounted says when fewer instances were counting than there should be, and at least one.
-func uncounted(q *store.Session, runs []run, window span, atLeast int) (reasons []string) {
-	if since := q.Facts().Since.Unix(); since > window.from {
-		reasons = append(reasons, "calls are counted only since "+moment(since))
-		window.from = since
+// losses are what the counts of a time leave out: what cannot be bounded, and what is over.
+// Runs are in the order of their hosts, and of a host by their start.
+func losses(
+	runs []run, gaps []lifecycle.Gap, at time.Time, window span, atLeast int,
+) (open []string, over []lifecycle.Gap) {
+	lasting := slices.Clone(runs) // until their losses are over
+	for i, r := range runs {
+		if r.stopped == r.written || r.stopped == 0 && !r.silent(at) {
+			continue
+		}
+		end, known := r.death(runs, atLeast)
+		if !known {
+			open = append(open, r.silence())
+			end = at.Unix()
+		}
+		lasting[i].written = max(r.written, end)
+		if known && end > window.from {
+			over = append(over, gapOf(r.name(), "it ended without its last counts", max(r.written, window.from), end))
+		}
 	}
-	what := "no counts"
-	if atLeast > 1 {
-		what = fmt.Sprintf("fewer than %d instances counted", atLeast)
+	open = firstFew(open, "other silent instance", "other silent instances")
+	for _, h := range window.holes(counted(lasting, max(1, atLeast))) {
+		reason := "no instance was counting"
+		if atLeast > 1 {
+			reason = fmt.Sprintf("fewer than %d instances were counting", atLeast)
+		}
+		over = append(over, gapOf("", reason, h.from, h.to))
 	}
-	var holes []string
-	for _, h := range window.holes(counted(runs, max(1, atLeast)), hour) {
-		holes = append(holes, fmt.Sprintf("%s from %s to %s", what, moment(h.from), moment(h.to)))
+	var restored []string
+	for _, g := range gaps {
+		if g.Reason == setBack {
+			if g.To.Unix() >= window.from {
+				restored = append(restored, noteOf(g))
+			}
+			continue
+		}
+		from, to := max(g.From.Unix(), window.from), min(g.To.Unix(), window.to)
+		if from <= to {
+			over = append(over, gapOf(g.Instance, g.Reason, from, to))
+		}
 	}
-	return append(reasons, firstFew(holes, "later interruption", "later interruptions")...)
+	return append(open, firstFew(restored, "earlier gap", "earlier gaps")...), over
 }
 
-// gaps describes the gaps that end after a time, the latest first.
-func gaps(t *store.Session, after int64) []string {
-	var notes []string
-	var began, ended int64
-	var reason string
-	t.Each("select began, ended, reason from quotegate_gaps where ended >= $1 order by ended desc, began desc",
-		[]any{after}, []any{&began, &ended, &reason}, func() {
-			notes = append(notes, fmt.Sprintf("calls between %s and %s are missing: %s",
-				moment(began), moment(ended), reason))
-		})
-	return firstFew(notes, "earlier gap", "earlier gaps")
+func gapOf(instance, reason string, from, to int64) lifecycle.Gap {
+	return lifecycle.Gap{
+		Instance: instance, From: time.Unix(from, 0).UTC(), To: time.Unix(to, 0).UTC(), Reason: reason,
+	}
+}
+
+func noteOf(g lifecycle.Gap) string {
+	where := ""
+	if g.Instance != "" {
+		where = " of " + g.Instance
+	}
+	return fmt.Sprintf("calls%s between %s and %s are missing: %s", where,
+		humanize.DateTime(g.From), humanize.DateTime(g.To), g.Reason)
+}
+
+// history is what the database says about how complete its counts are.
+type history struct {
+	since int64 // when counting began
+	runs  []run
+	gaps  []lifecycle.Gap
+}
+
+// history reads the gaps, and the runs that have ended since a time, or not at all.
+func (c conn) history(ctx context.Context, after int64) (h history, err error) {
+	f, err := c.facts(ctx)
+	if err != nil {
+		return h, err
+	}
+	h.since = f.since.Unix()
+	h.runs, err = readRuns(ctx, c, after)
+	if err != nil {
+		return h, err
+	}
+	h.gaps, err = query(ctx, c, func(rows *sql.Rows) (g lifecycle.Gap, err error) {
+		var id, host, reason string
+		var began, ended int64
+		err = rows.Scan(&id, &host, &began, &ended, &reason)
+		return gapOf(nameOf(id, host), reason, began, ended), err
+	}, "gaps")
+	return h, err
+}
+
+// missing is what the counts since a time leave out: each of the open ones holds a gate,
+// and the others as far as it does not tolerate them. Every run that has not ended must have
+// written lately and, if a sunset has come, since then; and so many of them, if it is known
+// how many there are.
+func (h history) missing(
+	at time.Time, from int64, atLeast int, sunset time.Time,
+) (open []string, over []lifecycle.Gap) {
+	if h.since > from {
+		open = append(open, "calls are counted only since "+moment(h.since))
+		from = h.since
+	}
+	lost, over := losses(h.runs, h.gaps, at, span{from, at.Unix()}, atLeast)
+	open = append(open, lost...)
+	writing := 0
+	for _, r := range h.runs {
+		switch {
+		case !r.alive(at):
+		case !at.Before(sunset) && r.written < sunset.Unix():
+			open = append(open, fmt.Sprintf("%s has written no counts since the sunset, but up to %s",
+				r.name(), moment(r.written)))
+		default:
+			writing++
+		}
+	}
+	if writing < atLeast {
+		have := humanize.Count(writing, "instance is", "instances are")
+		open = append(open, fmt.Sprintf("%s writing counts, of %d that there are", have, atLeast))
+	}
+	return open, over
 }
 
 // firstFew are the first notes, and how many more there are.
@@ -218,92 +352,55 @@ type Stats struct {
 	Plans     int                // different ones that the instances follow
 }
 
-// ReadStats reads the stats from the database, but for the traffic, which takes longer.
-func (r *Reader) ReadStats(q *store.Session, at time.Time) *Stats {
-	var gapEnd int64
-	q.Get("select coalesce(max(ended), 0) from quotegate_gaps where ended <= $1", []any{at.Unix()}, &gapEnd)
-	s := &Stats{Since: unix(max(q.Facts().Since.Unix(), gapEnd)), Bytes: q.Size()}
-	yesterday := store.FirstDay(at, 1)
-	runs := readRuns(q, yesterday*day)
-	for _, i := range runs {
-		if i.silent(at) && i.written <= at.Unix() {
-			s.Since = unix(max(s.Since.Unix(), i.written))
-		}
+// Stats are as of the last write. Until the database has been read, they are empty.
+func (db *DB) Stats() *Stats { return db.stats.Load() }
+
+// readStats reads the stats.
+func (db *DB) readStats(ctx context.Context, c conn, at time.Time) (*Stats, error) {
+	yesterday := firstDay(at, 1)
+	h, err := c.history(ctx, yesterday*day)
+	totals, errTotals := readTotals(ctx, c, yesterday, forever)
+	bytes, errSize := value[int64](ctx, c, "size")
+	traffic, errTraffic := db.readTraffic(ctx, c, at)
+	if err := errors.Join(err, errTotals, errSize, errTraffic); err != nil {
+		return nil, err
 	}
-	s.Instances = instances(runs, at)
-	s.Notes = unnamed(readTotals(q, yesterday, forever), "", "since yesterday, ")
-	if s.Bytes > r.db.Most/10*8 {
-		s.Notes = append(s.Notes, fmt.Sprintf("the database has %s MB; at %s MB the oldest counts are deleted",
-			humanize.Number(s.Bytes>>20), humanize.Number(r.db.Most>>20)))
+	runs := slices.DeleteFunc(h.runs, func(r run) bool { return r.written < yesterday*day }) // gates name older ones
+	open, over := losses(runs, h.gaps, at, span{max(yesterday*day, h.since), at.Unix()}, 0)
+	s := &Stats{
+		Since: h.completeSince(runs, over, at), Instances: instances(runs, at), Traffic: traffic, Bytes: bytes,
+		Notes: unnamed(sumUnnamed(totals, ""), "since yesterday, "),
 	}
 	var differ string
-	s.Plans, differ = plans(runs, at)
+	s.Plans, differ = db.plans(runs, at)
 	if differ != "" {
 		s.Notes = append(s.Notes, differ+"; clients get different answers, and gates hold")
 	}
-	s.Notes = append(s.Notes, r.anomalies(runs, at)...)
-	s.Notes = append(s.Notes, gaps(q, yesterday*day)...)
-	return s
+	s.Notes = append(s.Notes, open...)
+	var notes []string
+	for _, g := range over {
+		notes = append(notes, noteOf(g))
+	}
+	s.Notes = append(s.Notes, firstFew(notes, "earlier gap", "earlier gaps")...)
+	return s, nil
 }
 
-// anomalies are instances that are silent, counts from the future, and a file that several
-// processes write to.
-func (r *Reader) anomalies(runs []run, at time.Time) (notes []string) {
-	others := 0
-	for _, i := range runs {
-		if i.silent(at) {
-			notes = append(notes, i.silence())
-		}
-		if ahead := time.Unix(i.written, 0).Sub(at); ahead > store.MaxSkew {
-			notes = append(notes, fmt.Sprintf("counts were recorded at %s, which is %s from now: a clock was wrong",
-				moment(i.written), humanize.Span(ahead)))
-		}
-		if i.instance != r.writer.Instance && i.alive(at) {
-			others++
+// completeSince is the end of the last gap, or when an instance that is silent has last
+// written. What a clock that was ahead has recorded in the future does not count.
+func (h history) completeSince(runs []run, over []lifecycle.Gap, at time.Time) time.Time {
+	since := unix(h.since)
+	later := func(t time.Time) {
+		if t.After(since) && !t.After(at) {
+			since = t
 		}
 	}
-	if others > 0 && !r.db.Shared && r.writer.Instance != "" {
-		notes = append(notes, "another process writes to the same SQLite file, or one was killed within the last "+
-			"minutes: give each process its own file, or use PostgreSQL")
+	for _, g := range slices.Concat(h.gaps, over) {
+		later(g.To)
 	}
-	return notes
-}
-
-// dayTotal is all calls of a version with an outcome on a day.
-type dayTotal struct {
-	version, outcome    string
-	day, calls, unnamed int64
-}
-
-// isEvidence reports whether a gate counts such calls.
-func (t dayTotal) isEvidence() bool { return t.outcome == store.Served || t.outcome == store.Brownout }
-
-// forever is a last day for what must not leave out calls that a clock recorded too late.
-const forever = 1 << 31
-
-// readTotals reads the totals from a day to another one.
-func readTotals(q *store.Session, first, last int64) (all []dayTotal) {
-	var t dayTotal
-	q.Each(`select version, outcome, hour / 86400 as day, cast(sum(calls) as bigint), cast(sum(unnamed) as bigint)
-		from quotegate_totals where hour >= $1 and hour < $2 group by version, outcome, day`,
-		[]any{first * day, (last + 1) * day}, []any{&t.version, &t.outcome, &t.day, &t.calls, &t.unnamed},
-		func() { all = append(all, t) })
-	return all
-}
-
-// unnamed notes how many calls of a version, which are evidence, count under no client
-// of their own; of all versions if none is named.
-func unnamed(totals []dayTotal, version, prefix string) []string {
-	var n int64
-	for _, t := range totals {
-		if t.isEvidence() && (version == "" || version == t.version) {
-			n += t.unnamed
+	for _, r := range runs {
+		if r.silent(at) {
+			later(unix(r.written))
 		}
 	}
-	if n == 0 {
-		return nil
-	}
-	calls := humanize.Count(n, "call is not attributed to a client", "calls are not attributed to a client")
-	return []string{prefix + calls +
-		": the daily limit of new names, or the limit of clients between two writes, was reached"}
+	return since
 }

@@ -13,30 +13,37 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/usage"
 )
 
 // Query chooses the clients of a report. Its zero value is the first page of all.
 type Query struct {
 	Version  string
-	Old      string        // yes: any version but the current one; all: any
-	Finding  event.Outcome // the worst one; none: nothing was compared
-	Moved    string        // yes, no
-	Told     string        // yes, no: the operator has told the client to move
+	Old      string // yes: any version but the current one; all: any
+	Finding  string // the worst one; none: nothing was compared
+	Moved    string // yes, no, or both: it calls this version and the current one
+	Notified string // yes or no: the operator has told the client to move
+	Known    string // yes or no
 	Software string
 	Client   string // the exact name
 	Search   string // a part of the name, in any case
 	Kind     string // client, integrator, origin, agent
-	Known    string // yes, no
-	Window   string // the begin of a window of the plan, for clients that it refuses; see Choose
-	Gate     string // counted: by the gate of the version; see Choose
+	Window   string // the begin of a window of the plan, for clients that it refuses
+	Gate     string // counted: by the gate of the version
 	Sort     string // a key of orders; known clients first if empty
 	Page     int    // from 1
 	Per      int    // clients a page
 
-	hits func(lifecycle.Subject) bool
-	gate *lifecycle.Gate
+	schedule *lifecycle.Schedule // of the version; needed for a window and a gate
+	window   lifecycle.Brownout
 }
+
+// Values of Query.Moved.
+const (
+	Moved    = "yes"
+	NotMoved = "no" // those that call both versions, too
+	CallBoth = "both"
+)
 
 const (
 	defaultPer = 100
@@ -44,64 +51,68 @@ const (
 	maxPage    = 1_000_000
 	maxSearch  = 100
 
-	allVersions = "all"
-	noFinding   = "none"
+	noFinding = "none"
 )
 
 // orders are the ways to sort clients.
 var orders = map[string]func(a, b *Client) int{
 	"": func(a, b *Client) int {
-		return cmp.Or(cmp.Compare(oneIf(b.Known), oneIf(a.Known)), cmp.Compare(b.Calls90, a.Calls90), byName(a, b))
+		return cmp.Or(cmp.Compare(oneIf(b.Known), oneIf(a.Known)), cmp.Compare(b.Calls90, a.Calls90))
 	},
-	"calls":    func(a, b *Client) int { return cmp.Or(cmp.Compare(b.Calls90, a.Calls90), byName(a, b)) },
-	"calls30":  func(a, b *Client) int { return cmp.Or(cmp.Compare(b.Calls30, a.Calls30), byName(a, b)) },
-	"calls7":   func(a, b *Client) int { return cmp.Or(cmp.Compare(b.Calls7, a.Calls7), byName(a, b)) },
-	"first":    func(a, b *Client) int { return cmp.Or(a.FirstSeen.Compare(b.FirstSeen), byName(a, b)) },
-	"last":     func(a, b *Client) int { return cmp.Or(cmp.Compare(b.last, a.last), byName(a, b)) },
-	"name":     byName,
-	"position": func(a, b *Client) int { return cmp.Or(cmp.Compare(a.Position, b.Position), byName(a, b)) },
+	"calls":    func(a, b *Client) int { return cmp.Compare(b.Calls90, a.Calls90) },
+	"calls30":  func(a, b *Client) int { return cmp.Compare(b.Calls30, a.Calls30) },
+	"calls7":   func(a, b *Client) int { return cmp.Compare(b.Calls7, a.Calls7) },
+	"first":    func(a, b *Client) int { return a.FirstSeen.Compare(b.FirstSeen) },
+	"last":     func(a, b *Client) int { return cmp.Compare(b.last, a.last) },
+	"name":     func(a, b *Client) int { return 0 },
+	"position": func(a, b *Client) int { return cmp.Compare(a.Position, b.Position) },
 }
 
-func byName(a, b *Client) int {
-	return cmp.Or(strings.Compare(a.Client, b.Client), cmp.Compare(a.place, b.place))
+// sortClients sorts in an order and, where that leaves it open, by name and version.
+func sortClients(all []*Client, order string) {
+	slices.SortFunc(all, func(a, b *Client) int {
+		return cmp.Or(orders[order](a, b), strings.Compare(a.Client, b.Client), cmp.Compare(a.place, b.place))
+	})
 }
 
-// texts are the parameters of a URL that are text, and what each may be; any text if
-// nothing is listed.
-func (q *Query) texts(versions []string) []parameter {
+// parameter is one of a URL that is text.
+type parameter struct {
+	name  string
+	value *string
+	of    []string // what it may be; empty: any text
+}
+
+func (q *Query) parameters(versions []string) []parameter {
+	yesOrNo := []string{"yes", "no"}
 	findings := []string{string(event.Refused), string(event.DifferentMoney), string(event.SameMoney), noFinding}
 	return []parameter{
 		{"version", &q.Version, versions},
-		{"old", &q.Old, []string{"yes", allVersions}},
-		{"finding", (*string)(&q.Finding), findings},
-		{"moved", &q.Moved, []string{"yes", "no"}},
-		{"told", &q.Told, []string{"yes", "no"}},
+		{"old", &q.Old, []string{"yes", "all"}},
+		{"finding", &q.Finding, findings},
+		{"moved", &q.Moved, []string{Moved, NotMoved, CallBoth}},
+		{"told", &q.Notified, yesOrNo},
+		{"known", &q.Known, yesOrNo},
 		{"software", &q.Software, nil},
 		{"client", &q.Client, nil},
 		{"search", &q.Search, nil},
 		{"kind", &q.Kind, []string{"client", "integrator", "origin", "agent"}},
-		{"known", &q.Known, []string{"yes", "no"}},
 		{"window", &q.Window, nil},
 		{"gate", &q.Gate, []string{"counted"}},
 		{"sort", &q.Sort, slices.Sorted(maps.Keys(orders))[1:]},
 	}
 }
 
-type parameter struct {
-	name  string
-	value *string
-	of    []string
-}
-
-// ParseQuery reads a query from the parameters of a URL. The error says what is
-// wrong and what would be right.
-func ParseQuery(values url.Values, versions []string) (q Query, err error) {
-	texts := q.texts(versions)
-	var known []string
-	for _, p := range texts {
+// ParseQuery reads a query from the parameters of a URL. A window and a gate are looked up in a
+// plan, which may be nil. The error says what is wrong and what would be right.
+func ParseQuery(values url.Values, versions []string, plan *lifecycle.Plan) (q Query, err error) {
+	known := []string{"page", "per"}
+	for _, p := range q.parameters(versions) {
 		known = append(known, p.name)
+		*p.value = values.Get(p.name)
+		if err == nil && *p.value != "" && len(p.of) > 0 && !slices.Contains(p.of, *p.value) {
+			err = fmt.Errorf("%s %.40q is none of %s", p.name, *p.value, strings.Join(p.of, ", "))
+		}
 	}
-	known = append(known, "page", "per")
 	for name, given := range values {
 		if !slices.Contains(known, name) {
 			return q, fmt.Errorf("%.40q is not a parameter; there are %s", name, strings.Join(known, ", "))
@@ -110,13 +121,7 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 			return q, fmt.Errorf("%s is given %d times; give it once", name, len(given))
 		}
 	}
-	for _, p := range texts {
-		*p.value = values.Get(p.name)
-		if err == nil && *p.value != "" && p.of != nil && !slices.Contains(p.of, *p.value) {
-			err = fmt.Errorf("%s %.40q is none of %s", p.name, *p.value, strings.Join(p.of, ", "))
-		}
-	}
-	if err == nil && !store.Storable(q.Search, maxSearch) {
+	if err == nil && !usage.Storable(q.Search, maxSearch) {
 		err = fmt.Errorf("search %.40q is not at most %d bytes of printable text", q.Search, maxSearch)
 	}
 	q.Software = strings.ToLower(q.Software)
@@ -128,14 +133,40 @@ func ParseQuery(values url.Values, versions []string) (q Query, err error) {
 		}
 		return n
 	}
-	q.Page, q.Per = number("page", maxPage), number("per", maxPer)
+	q.Page = number("page", maxPage)
+	q.Per = number("per", maxPer)
+	if err == nil {
+		err = q.choose(plan)
+	}
 	return q, err
+}
+
+// choose looks up the window and the gate in a plan.
+func (q *Query) choose(plan *lifecycle.Plan) error {
+	q.schedule = &lifecycle.Schedule{}
+	if plan != nil && plan.Versions[q.Version] != nil {
+		q.schedule = plan.Versions[q.Version]
+	}
+	if q.Gate != "" && q.schedule.Gate == nil {
+		return errors.New("gate: give a version whose plan has a gate")
+	}
+	i := slices.IndexFunc(q.schedule.Brownouts, func(b lifecycle.Brownout) bool {
+		return b.From.Format(time.RFC3339) == q.Window
+	})
+	switch {
+	case i >= 0:
+		q.window = q.schedule.Brownouts[i]
+	case q.Window != "":
+		return fmt.Errorf("window %.40q is not the begin of a window of the version; "+
+			"give the version, and a time as the plan has it", q.Window)
+	}
+	return nil
 }
 
 // Values are the parameters that ParseQuery reads back.
 func (q Query) Values() url.Values {
 	values := url.Values{}
-	for _, p := range q.texts(nil) {
+	for _, p := range q.parameters(nil) {
 		if *p.value != "" {
 			values.Set(p.name, *p.value)
 		}
@@ -149,88 +180,52 @@ func (q Query) Values() url.Values {
 	return values
 }
 
-// Choose looks up the window and the gate of a query in a plan. It must be called before a
-// query with either is used.
-func (q *Query) Choose(plan *lifecycle.Plan) error {
-	schedule := &lifecycle.Schedule{}
-	if plan != nil && plan.Versions[q.Version] != nil {
-		schedule = plan.Versions[q.Version]
-	}
-	if q.Gate != "" && schedule.Gate == nil {
-		return errors.New("gate: give a version whose plan has a gate")
-	}
-	q.gate = schedule.Gate
-	if q.Window == "" {
-		return nil
-	}
-	for _, b := range schedule.Brownouts {
-		if b.From.Format(time.RFC3339) == q.Window {
-			q.hits = func(who lifecycle.Subject) bool { return schedule.Hits(b, who) }
-			return nil
-		}
-	}
-	return fmt.Errorf("window %.40q is not the begin of a window of the version; "+
-		"give the version, and a time as the plan has it", q.Window)
-}
-
-// find reads the clients, and chooses those that a query asks for.
-func (r *Reader) find(db *store.Session, q Query, at time.Time) (read *reading, found []*Client, err error) {
-	read, err = r.read(db, at)
-	if err != nil {
-		return nil, nil, err
-	}
-	counts := func(*Client) bool { return true }
-	if q.Gate != "" && q.gate != nil {
-		first := store.FirstDay(at, q.gate.Days)
-		decide := r.decider(*q.gate, first, &lifecycle.Evidence{})
-		counts = func(c *Client) bool { return c.lastUsed >= first && decide(c).counts }
-	}
-	for _, c := range read.all {
-		if q.matches(c) && counts(c) {
+// of are the clients that a query asks for, in its order.
+func (q *Query) of(all []*Client, at time.Time) (found []*Client) {
+	for _, c := range all {
+		if q.matches(c, at) {
 			found = append(found, c)
 		}
 	}
-	return read, found, nil
+	if q.Sort != "" {
+		sortClients(found, q.Sort)
+	}
+	return found
 }
 
-func (q *Query) matches(c *Client) bool {
+func (q *Query) matches(c *Client, at time.Time) bool {
 	switch {
 	case c.Calls90 == 0 && q.Client == "": // of one client, errors are shown too
 	case q.Version != "" && q.Version != c.Version:
 	case q.Old == "yes" && c.current:
-	case q.Finding != "" && q.Finding != cmp.Or(c.Finding(), noFinding):
-	case q.Moved != "" && q.Moved != yesOrNo(c.HasMoved()):
-	case q.Told != "" && q.Told != yesOrNo(!c.Notified.IsZero()):
+	case q.Finding != "" && q.Finding != cmp.Or(string(c.Finding()), noFinding):
+	case q.Moved == CallBoth && (!c.Both || c.HasMoved()):
+	case q.Moved != CallBoth && differs(q.Moved, c.HasMoved()):
+	case differs(q.Notified, !c.Notified.IsZero()):
+	case differs(q.Known, c.Known):
 	case q.Software != "" && q.Software != c.Software:
 	case q.Client != "" && q.Client != c.Client:
 	case q.Search != "" && !strings.Contains(strings.ToLower(c.Client), strings.ToLower(q.Search)):
 	case q.Kind != "" && q.Kind != c.kind:
-	case q.Known != "" && q.Known != yesOrNo(c.Known):
-	case q.hits != nil && (c.onlyErrors || !q.hits(c.Subject())): // whoever only gets errors loses nothing
+	case q.Window != "" && !c.hitBy(q.schedule, q.window):
+	case q.Gate != "" && !c.countedBy(*q.schedule.Gate, at):
 	default:
 		return true
 	}
 	return false
 }
 
-func yesOrNo(is bool) string {
-	if is {
-		return "yes"
-	}
-	return "no"
-}
+// differs reports whether a query wants yes or no, and it is the other.
+func differs(want string, is bool) bool { return want == "yes" && !is || want == "no" && is }
 
 // page chooses the clients of one page, and adds up all that match.
 func (q *Query) page(found []*Client, report *Report) []*Client {
 	distinct := map[int64]struct{}{}
-	for _, u := range found {
-		distinct[u.id] = struct{}{}
-		report.Sum.Calls7 += u.Calls7
-		report.Sum.Calls30 += u.Calls30
-		report.Sum.Calls90 += u.Calls90
-	}
-	if q.Sort != "" {
-		slices.SortFunc(found, orders[q.Sort])
+	for _, c := range found {
+		distinct[c.id] = struct{}{}
+		report.Sum.Calls7 += c.Calls7
+		report.Sum.Calls30 += c.Calls30
+		report.Sum.Calls90 += c.Calls90
 	}
 	per := cmp.Or(q.Per, defaultPer)
 	report.Matching = len(found)

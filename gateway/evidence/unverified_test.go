@@ -4,119 +4,68 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"net/netip"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
 
-var byWords = lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 21}
-
-// software is a caller that has nothing but its software and its network.
-func software(product string, network int) caller.Caller {
-	return caller.Caller{Agent: product, Addr: netip.AddrFrom4([4]byte{10, byte(network >> 8), byte(network), 1})}
-}
-
-// registered is a registry with one integrator.
-func registered(id calldata.IntegratorID) func(context.Context, string) (bool, error) {
-	return func(_ context.Context, text string) (bool, error) { return text == id.String(), nil }
-}
-
-// Six networks with a call each do not hold a gate that counts only those whom somebody
-// vouches for, and neither do invented integrators; they are bounded together.
-func TestUnverifiedAreBounded(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
-		partner := calldata.IntegratorID{31: 7}
-		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Asking(registered(partner)))
-		r.Age(t, 30)
-		acme := caller.Caller{Known: &caller.Client{Name: "Acme"}, Key: 1, Agent: "acme", Addr: netip.MustParseAddr("192.0.2.1")}
-		for d := range 20 {
-			invented := calldata.IntegratorID{30: 1, 31: byte(d)}
-			for _, c := range []caller.Caller{acme, acme, software("curl", d%6), {Integrator: invented}, {Integrator: partner}} {
-				r.As("v1", c)
+// An aggregator's integrators share an address. Those that a registry knows are named,
+// however many there are; invented ones are bounded, and nothing else is.
+func TestIntegratorsOfOneAddress(t *testing.T) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
+		invented := func(i int) calldata.IntegratorID { return calldata.IntegratorID{30: 1, 31: byte(i)} }
+		genuine := func(i int) calldata.IntegratorID { return calldata.IntegratorID{30: 2, 31: byte(i)} }
+		asked := map[string]int{}
+		away := false
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Asking(
+			func(_ context.Context, id string) (bool, error) {
+				asked[id]++
+				if away {
+					return false, errors.New("no endpoint")
+				}
+				return strings.HasPrefix(id[len(id)-4:], "02"), nil
+			}))
+		r.Age(t, 8)
+		from := netip.MustParseAddr("203.0.113.7")
+		call := func(ids func(int) calldata.IntegratorID, from, to int, addr netip.Addr) {
+			for i := from; i < to; i++ {
+				r.As("v1", caller.Caller{Integrator: ids(i), Addr: addr})
 			}
-			r.Up(t, 24*time.Hour)
+			r.Flush(t)
 		}
-		for range 1000 {
-			r.On("v3", "origin https://new.example")
+		call(genuine, 0, 28, from)
+		if got := r.Rows(t, "quotegate_clients"); got != 28 || len(asked) != 8 {
+			t.Errorf("got %d names, asked about %d, want 28 names, and to be asked about those above the bound", got, len(asked))
 		}
-		r.Flush(t)
-		e := r.Gate(t, "v1", byWords)
-		if e.Clients != 28 || e.Known != 1 || e.Calls != 5 || !byWords.Exceeds(e) {
-			t.Errorf("got %+v, want all 28 names to count, and the gate to hold", e)
+		if e := r.Evidence(t, "v1", 7); e.Clients != 28 || len(e.Missing) > 0 {
+			t.Errorf("got %+v, want nothing missing", e)
 		}
-		bounded := byWords
-		bounded.Unverified = lifecycle.UnverifiedLimits{MaxCallsPerDay: 2, MaxShare: 0.05}
-		if e := r.Gate(t, "v1", bounded); e.Unasked != 1 {
-			t.Errorf("got %+v, want the registry to be asked about 20 integrators at once, and the last to count", e)
+		call(invented, 0, 5, from)
+		if got := r.Missing(t, 7); !strings.Contains(got, "5 calls are not attributed to a client") {
+			t.Errorf("got %q, want invented ones bounded", got)
 		}
-		e = r.Gate(t, "v1", bounded)
-		share := 40.0 / 1100
-		if e.Clients != 2 || e.Known != 1 || e.Registered != 1 || e.Unasked != 0 || e.Calls != 3 || bounded.Exceeds(e) {
-			t.Errorf("got %+v, want 2 clients with 3 calls a day", e)
-		}
-		if e.UnverifiedNames != 26 || e.UnverifiedCalls != 2 || math.Abs(e.UnverifiedShare-share) > 1e-9 {
-			t.Errorf("got %+v, want 26 unverified clients with 2 calls, %v of all", e, share)
-		}
-		for name, tighter := range map[string]lifecycle.UnverifiedLimits{
-			"calls": {MaxCallsPerDay: 1, MaxShare: 0.05}, "share": {MaxCallsPerDay: 2, MaxShare: 0.03},
-		} {
-			bounded.Unverified = tighter
-			if !bounded.Exceeds(r.Gate(t, "v1", bounded)) {
-				t.Errorf("%s: the gate lets too many unverified clients pass", name)
-			}
+		away = true
+		call(genuine, 28, 29, from)
+		if got := r.Missing(t, 7); !strings.Contains(got, "6 calls are not attributed to a client") {
+			t.Errorf("got %q, want one that nobody vouches for bounded", got)
 		}
 	})
-}
-
-// Where no registry answers, every integrator counts, and the evidence says so. What is
-// known is not asked again.
-func TestRegistriesThatDoNotAnswer(t *testing.T) {
-	asked := 0
-	var answer error
-	r := recorded.Begin(t, store.Config{}, clock.At(recorded.Noon), recorded.Asking(
-		func(_ context.Context, id string) (bool, error) {
-			asked++
-			return strings.HasSuffix(id, "7"), answer
-		}))
-	r.As("v1", caller.Caller{Integrator: calldata.IntegratorID{31: 7}})
-	r.As("v1", caller.Caller{Integrator: calldata.IntegratorID{31: 8}})
-	r.Flush(t)
-	gate := lifecycle.Gate{Days: 1, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 1, MaxShare: 0.5}}
-	for _, step := range []struct {
-		answer                            error
-		pass                              time.Duration
-		registered, unasked, asked, names int
-	}{
-		{errors.New("no endpoint"), 0, 2, 2, 2, 2},
-		{nil, time.Minute, 2, 2, 2, 2}, // not again at once
-		{nil, 10 * time.Minute, 1, 0, 4, 2},
-		{errors.New("no endpoint"), time.Hour, 1, 0, 4, 2},
-		{errors.New("no endpoint"), 22 * time.Hour, 1, 0, 4, 2},
-	} {
-		answer = step.answer
-		r.Clock.Advance(step.pass)
-		gate.Days = 2
-		if e := r.Gate(t, "v1", gate); e.Registered != step.registered || e.Unasked != step.unasked || asked != step.asked || e.Names != step.names {
-			t.Errorf("after %s: got %+v, asked %d times, want %+v", step.pass, e, asked, step)
-		}
-	}
 }
 
 // A client that only ever got errors does not use the version because a brownout
 // refuses it. One that was served within 90 days does, and so does one that was never
 // seen before.
 func TestErrorsAreNotUse(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Age(t, 30)
 		r.Call("origin https://earlier.example", 1)
@@ -141,7 +90,7 @@ func TestErrorsAreNotUse(t *testing.T) {
 // A client that the operator has marked as moved counts neither as a client nor by its
 // calls. A call without its key since then is unverified; one with it says otherwise.
 func TestMarkedClients(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		harbour := caller.Client{Name: "Harbour", Moved: &caller.Mark{On: caller.Date(recorded.Noon.Format(time.DateOnly)), Why: "they wrote so"}}
 		known := func(name string) (caller.Client, bool) {
 			if name == "client Harbour" {
@@ -156,14 +105,14 @@ func TestMarkedClients(t *testing.T) {
 				r.As("v1", caller.Caller{Known: &harbour, Key: key})
 			}
 		}
-		bounded := lifecycle.Gate{Days: 7, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 10, MaxShare: 1}}
+		bounded := lifecycle.Gate{Days: 7, Count: lifecycle.CountProven}
 		check := func(when string, everybody, vouched, unverified lifecycle.Evidence) {
 			t.Helper()
 			r.Flush(t)
 			all, some := r.Evidence(t, "v1", 7), r.Gate(t, "v1", bounded)
 			if all.Clients != everybody.Clients || all.Calls != everybody.Calls || all.Marked != everybody.Marked ||
 				some.Clients != vouched.Clients || some.Calls != vouched.Calls || some.UnverifiedCalls != unverified.UnverifiedCalls {
-				t.Errorf("%s: got %+v, and with bounded unverified ones %+v", when, all, some)
+				t.Errorf("%s: got %+v, and of those that are proven %+v", when, all, some)
 			}
 		}
 		call(0, 4)
@@ -173,7 +122,7 @@ func TestMarkedClients(t *testing.T) {
 		call(0, 3)
 		check("claimed the day after", lifecycle.Evidence{Clients: 2, Calls: 3, Marked: 1}, lifecycle.Evidence{}, lifecycle.Evidence{UnverifiedCalls: 3})
 		call(7, 1)
-		check("with its key", lifecycle.Evidence{Clients: 2, Calls: 5}, lifecycle.Evidence{Clients: 1, Calls: 4}, lifecycle.Evidence{UnverifiedCalls: 1})
+		check("with its key", lifecycle.Evidence{Clients: 2, Calls: 5}, lifecycle.Evidence{Clients: 1, Calls: 1}, lifecycle.Evidence{UnverifiedCalls: 5})
 		report := r.Report(t)
 		if c := report.Clients[0]; c.HasMoved() || c.Proven != 1 || c.Claimed != 7 {
 			t.Errorf("got %+v, want the client back, with one proven call", c)
@@ -181,14 +130,14 @@ func TestMarkedClients(t *testing.T) {
 		r.Up(t, 20*24*time.Hour)
 		call(0, 2)
 		check("weeks after the call with its key", lifecycle.Evidence{Clients: 1, Calls: 2},
-			lifecycle.Evidence{Clients: 1, Calls: 2}, lifecycle.Evidence{})
+			lifecycle.Evidence{}, lifecycle.Evidence{UnverifiedCalls: 2})
 	})
 }
 
 // With count proven only clients with a key count, and only their calls with it. Nobody
 // else can hold the gate, not even under their names.
 func TestProvenClients(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 		r.Age(t, 30)
 		acme, bold := &caller.Client{Name: "Acme"}, &caller.Client{Name: "Bold"}
@@ -203,7 +152,7 @@ func TestProvenClients(t *testing.T) {
 		r.Flush(t)
 		gate := lifecycle.Gate{MaxClients: 1, MaxCallsPerDay: 3, Days: 7, Count: lifecycle.CountProven}
 		e := r.Gate(t, "v1", gate)
-		if e.Clients != 1 || e.Calls != 3 || e.Proven != 1 || e.Names != 3 || e.UnverifiedNames != 2 || e.UnverifiedCalls != 150 || gate.Exceeds(e) || e.Missing != "" {
+		if e.Clients != 1 || e.Calls != 3 || e.Proven != 1 || e.Names != 3 || e.UnverifiedNames != 2 || e.UnverifiedCalls != 150 || gate.Exceeds(e) || len(e.Missing) > 0 {
 			t.Errorf("got %+v, want one proven client with three calls, and two others that do not count", e)
 		}
 	})
@@ -211,7 +160,7 @@ func TestProvenClients(t *testing.T) {
 
 // The earliest moment is the first at which a gate with these counts does not hold.
 func TestEarliestMoment(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(recorded.Noon.Add(20*time.Minute)))
 		r.Age(t, 30)
 		for i := range 9 {
@@ -221,7 +170,6 @@ func TestEarliestMoment(t *testing.T) {
 		r.Flush(t)
 		for name, gate := range map[string]lifecycle.Gate{
 			"clients": {MaxClients: 3, MaxCallsPerDay: 1000, Days: 7}, "calls": {MaxClients: 100, MaxCallsPerDay: 100, Days: 7}, "nobody": {Days: 2}, "both": {MaxClients: 1, MaxCallsPerDay: 45, Days: 3},
-			"unverified": {MaxClients: 1, Days: 7, Unverified: lifecycle.UnverifiedLimits{MaxCallsPerDay: 60, MaxShare: 1}},
 		} {
 			began := r.Clock.Now()
 			first := r.Gate(t, "v1", gate)

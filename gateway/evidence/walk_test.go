@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
@@ -22,7 +22,7 @@ type retirement struct {
 	keeper *lifecycle.Keeper
 }
 
-func retire(t *testing.T, cfg store.Config, at *clock.Clock, plan string) *retirement {
+func retire(t *testing.T, cfg evidence.Config, at *clock.Clock, plan string) *retirement {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "plan.json")
 	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
@@ -34,6 +34,7 @@ func retire(t *testing.T, cfg store.Config, at *clock.Clock, plan string) *retir
 	if err != nil {
 		t.Fatal(err)
 	}
+	w.keeper.Poll()
 	return w
 }
 
@@ -79,7 +80,7 @@ func (w *retirement) stage() lifecycle.Stage { return w.v1().Stage }
 // weekend at the sunset, a brownout that lasts for days, a killed instance. What it
 // has decided survives a restart and retries.
 func TestWalkOut(t *testing.T) {
-	test := func(t *testing.T, cfg store.Config) {
+	test := func(t *testing.T, cfg evidence.Config) {
 		at := clock.At(time.Date(2027, 2, 1, 0, 0, 0, 0, time.UTC))
 		plan := `{"versions": {"v1": {"deprecated": "2027-01-01T00:00:00Z", "sunset": "2027-02-15T00:00:00Z", "successor": "/v3/swap/quote", "docs": "https://example.org/m",
 			"brownouts": [{"from": "2027-02-09T00:00:00Z", "to": "2027-02-13T00:00:00Z", "share": 1}],
@@ -112,9 +113,14 @@ func TestWalkOut(t *testing.T) {
 		w.Exec(t, fmt.Sprintf("insert into quotegate_instances (instance, host, plan, batch, started, written, stopped) values ('OTHER', '', '', 1, 0, %d, 0)", at.Now().Unix()))
 		w.live(t, 3*24, clients[2])
 		holds("after an instance died", "the evidence of 5 days is incomplete", "instance OTHER has not reported since")
-		w.live(t, 3*24, clients[2])
+		w.live(t, 10*24, clients[2])
+		holds("long after it died", "instance OTHER has not reported since")
+		if _, err := w.Read.Gone(t.Context(), "OTHER"); err != nil {
+			t.Fatal(err)
+		}
+		w.live(t, 4, clients[2])
 		if w.stage() != lifecycle.Retired || w.v1().Gate.Released.IsZero() {
-			t.Fatalf("got %+v %+v once the gap is old, want retired", w.v1(), w.v1().Gate)
+			t.Fatalf("got %+v %+v once it is known to be gone, want retired", w.v1(), w.v1().Gate)
 		}
 		w.live(t, 24, append(clients, "origin https://c.example", "origin https://d.example")...) // retries
 		if w.stage() != lifecycle.Retired {

@@ -1,9 +1,9 @@
 package lifecycle
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,21 +11,28 @@ import (
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
-// Counts is what a gate looks at. Instances that share it agree. Each question has a time
-// limit of its own.
-type Counts interface {
+// Usage knows how much a version is used, and remembers what was decided. Instances that
+// share it agree. Each question has a time limit of its own.
+type Usage interface {
 	// Evidence is the use of a version within the days of a gate. Once the sunset has come,
 	// it is complete only if every instance that is alive has written since.
 	Evidence(version string, gate Gate, sunset time.Time) (Evidence, error)
 	// Released returns when the gate of a Schedule.Entry let a sunset pass; zero: not yet.
 	Released(version string, sunset time.Time, entry string) (time.Time, error)
-}
-
-// Usage knows how much a version is used, and remembers what was decided by it.
-type Usage interface {
-	Counts
 	// Release records that the gate lets a sunset pass, or says why it must not.
 	Release(version string, sunset time.Time, entry string) error
+	// Accepted returns what was last accepted of the plan, by version. Empty: nothing is kept yet.
+	Accepted() (map[string]Accepted, error)
+	// Accept keeps what has come into force of a version, instead of what was kept of it.
+	Accept(version string, a Accepted) error
+}
+
+// Gap is a time in which an instance may have answered calls that are not counted. It is over.
+type Gap struct {
+	Instance string    `json:"instance"` // its name and ID, as in every note
+	From     time.Time `json:"from"`
+	To       time.Time `json:"to"`
+	Reason   string    `json:"reason"`
 }
 
 // Evidence is the use of a version within some days: calls that were served, and calls that
@@ -33,20 +40,18 @@ type Usage interface {
 // not count by the rule of the gate are unverified. One marked as moved does not count, nor
 // do its calls, until a proven call; a call that merely claims its name is unverified.
 type Evidence struct {
-	Clients int    `json:"clients"` // distinct ones that count, in all these days
-	Calls   int    `json:"calls"`   // theirs, on the busiest day
-	Missing string `json:"-"`       // why more clients or calls are possible; empty if the numbers are complete
+	Clients int `json:"clients"` // distinct ones that count, in all these days
+	Calls   int `json:"calls"`   // theirs, on the busiest day
 
-	Names           int     `json:"names"`         // that called, whether they count or not
-	Known           int     `json:"known"`         // of the names, known to the operator, with a key or without
-	Proven          int     `json:"proven"`        // of the names, those with at least one call with a key
-	Registered      int     `json:"registered"`    // of the names, integrators that a registry has
-	UnverifiedNames int     `json:"strangerNames"` // of the names, all that do not count as clients
-	UnverifiedCalls int     `json:"strangerCalls"` // on their busiest day
-	UnverifiedShare float64 `json:"strangerShare"` // of the calls to all versions within these days
-	Marked          int     `json:"marked"`        // names that do not count: the operator says that they have moved
-	Errors          int     `json:"errors"`        // names that do not count: only errors, and then a brownout's
-	Unasked         int     `json:"unasked"`       // of Registered: no registry could be asked
+	Missing []string `json:"missing,omitempty"` // what the numbers leave out; each holds the gate
+	Gaps    []Gap    `json:"gaps,omitempty"`    // within the days, too; Gate.Tolerates bounds their sum
+
+	Names           int `json:"names"`           // that called, whether they count or not
+	Proven          int `json:"proven"`          // of the names, those with at least one call with a key
+	UnverifiedNames int `json:"unverified"`      // of the names, all that do not count as clients
+	UnverifiedCalls int `json:"unverifiedCalls"` // on their busiest day
+	Marked          int `json:"marked"`          // names that do not count: the operator says that they have moved
+	Errors          int `json:"errors"`          // names that do not count: only errors, and then a brownout's
 
 	Earliest time.Time `json:"earliest,omitzero"` // when these numbers let the sunset pass if nobody calls any more
 
@@ -64,8 +69,6 @@ type GateReading struct {
 	Why       string `json:"why,omitempty"`     // why it holds
 	// When it let the sunset pass, which is final; the sunset, if only the plan says so.
 	Released time.Time `json:"released,omitzero"`
-
-	unknownSince time.Time
 }
 
 const (
@@ -80,61 +83,92 @@ const (
 // decision is what a gate decides once and for all: about an entry of a plan.
 type decision struct{ version, entry string }
 
+// known is what is known of a decision.
+type known struct {
+	reading GateReading // the last one
+	void    time.Time   // a release that a wrong clock made, and that never counts
+}
+
 // gates reads the gates of plans. A release that it has seen is final, whatever the counts
 // say later, and keeps the evidence of that time.
 type gates struct {
-	counts   Counts
-	now      func() time.Time
-	log      *slog.Logger
-	readings map[decision]GateReading
-	void     map[decision]time.Time // releases that a wrong clock made
-	began    time.Time              // the last round of readings
-	pause    time.Duration          // until the next
+	usage     Usage
+	now       func() time.Time
+	log       *slog.Logger
+	began     time.Time     // the last round of readings
+	pause     time.Duration // until the next
+	decisions map[decision]*known
 }
 
-func newGates(counts Counts, now func() time.Time, log *slog.Logger) gates {
-	return gates{
-		counts: counts, now: now, log: log, readings: map[decision]GateReading{}, void: map[decision]time.Time{},
-	}
+func newGates(usage Usage, now func() time.Time, log *slog.Logger) *gates {
+	return &gates{usage: usage, now: now, log: log, decisions: map[decision]*known{}}
 }
 
 // ReadGates reads the gates of a plan at a time, by version. No sunset passes because of it.
-func ReadGates(p *Plan, counts Counts, at time.Time) map[string]*GateReading {
-	g := newGates(counts, func() time.Time { return at }, slog.New(slog.DiscardHandler))
-	return g.read(p, nil, true)
+func ReadGates(p *Plan, usage Usage, at time.Time) map[string]*GateReading {
+	g := newGates(usage, func() time.Time { return at }, slog.New(slog.DiscardHandler))
+	g.read(p, false)
+	all := map[string]*GateReading{}
+	for _, v := range g.versions(p) {
+		all[v.name] = v.gate
+	}
+	return all
 }
 
-// read reads the gates of a plan that are not decided, unless that was done a moment ago
-// and need not be done afresh. With a usage, a gate that does not hold lets a sunset that
-// has come pass. It waits for the counts, so no request may wait for it.
-func (g *gates) read(p *Plan, usage Usage, afresh bool) map[string]*GateReading {
+// about is what is known of the gate of a version, at first that it holds.
+func (g *gates) about(version string, s *Schedule) *known {
+	d := decision{version, s.Entry()}
+	if g.decisions[d] == nil {
+		g.decisions[d] = &known{reading: GateReading{Holds: true, Unknown: true, Why: "no counts have been read yet"}}
+	}
+	return g.decisions[d]
+}
+
+// versions are all that are served, under a plan and with the last readings of its gates.
+func (g *gates) versions(p *Plan) (all []*served) {
+	for _, name := range p.served {
+		v := &served{name: name, schedule: p.Versions[name], carried: slices.Contains(p.carried, name)}
+		if s := v.schedule; s != nil && s.Gate != nil {
+			r := g.about(name, s).reading
+			if s.confirmed(g.now()) && r.Released.IsZero() {
+				r = GateReading{Evidence: r.Evidence, Released: s.Sunset}
+			}
+			r.Gate = *s.Gate
+			v.gate = &r
+		}
+		all = append(all, v)
+	}
+	return all
+}
+
+// due reports whether the gates should be read again.
+func (g *gates) due() bool {
+	since := g.now().Sub(g.began)
+	return since < 0 || since >= g.pause // negative if the clock was set back
+}
+
+// read reads the gates of a plan that are not decided, side by side. If release is true, a
+// gate that does not hold lets a sunset that has come pass. It waits for the counts, so no
+// request may wait for it.
+func (g *gates) read(p *Plan, release bool) {
 	now := g.now()
-	since := now.Sub(g.began) // negative if the clock was set back
-	due := afresh || since < 0 || since >= g.pause
-	found := map[string]*GateReading{}
+	var reading safego.Group
 	for name, s := range p.Versions {
 		if s.Gate == nil {
 			continue
 		}
-		about := decision{name, s.Entry()}
-		r, read := g.readings[about]
-		switch {
-		case s.passed(r.Released, now):
-		case s.Gate.Confirmed && s.ended(now):
-			r = GateReading{Evidence: r.Evidence, Released: s.Sunset}
-		case due || !read: // due, too, if a clock that was ahead made a release
-			r = g.readGate(about, s, usage, r, now)
-			g.readings[about] = r
+		of := g.about(name, s)
+		if !s.passed(of.reading.Released, now) && !s.confirmed(now) {
+			reading.Go(g.log, "reading a gate", func() { g.readGate(of, name, s, release, now) })
 		}
-		r.Gate = *s.Gate
-		found[name] = &r
 	}
-	if due {
-		g.began = now
-		g.pause = min(gatePause*g.now().Sub(now), maxGatePause)
-	}
-	return found
+	reading.Wait()
+	g.began = now
+	g.pause = min(gatePause*g.now().Sub(now), maxGatePause)
 }
+
+// confirmed reports whether the operator has confirmed that the sunset has passed.
+func (s *Schedule) confirmed(now time.Time) bool { return s.Gate.Confirmed && s.ended(now) }
 
 // passed reports whether a gate was released, after its sunset: a clock that jumped ahead
 // and back has made any other release.
@@ -143,46 +177,44 @@ func (s *Schedule) passed(released, now time.Time) bool {
 }
 
 // readGate reads a gate. If that fails, or panics, the gate holds.
-func (g *gates) readGate(about decision, s *Schedule, usage Usage, last GateReading, now time.Time) (r GateReading) {
+func (g *gates) readGate(of *known, version string, s *Schedule, release bool, now time.Time) {
+	var r GateReading
 	err := safego.Try(g.log, "reading a gate", func() (err error) {
-		r, err = g.decide(about, s, usage, last.Evidence, now)
+		r, err = g.decide(of, version, s, release, now)
 		return err
 	})
 	if err != nil {
-		return GateReading{
-			Holds: true, Unknown: true, unknownSince: cmp.Or(last.unknownSince, now),
-			Why: "the counts cannot be read: " + err.Error(),
-		}
+		r = GateReading{Holds: true, Unknown: true, Why: "the counts cannot be read: " + err.Error()}
 	}
-	return r
+	of.reading = r
 }
 
 // decide reads the counts, and releases a sunset that has come unless the gate holds. A
 // release that cannot be recorded would not be final, so the gate holds.
 func (g *gates) decide(
-	about decision, s *Schedule, usage Usage, last *Evidence, now time.Time,
+	of *known, version string, s *Schedule, release bool, now time.Time,
 ) (r GateReading, err error) {
-	released, err := g.counts.Released(about.version, s.Sunset, about.entry)
+	released, err := g.usage.Released(version, s.Sunset, s.Entry())
 	if err != nil {
 		return r, err
 	}
-	if !released.IsZero() && !released.Equal(g.void[about]) {
-		if s.passed(released, now) { // another instance let it pass, by the same counts
-			return GateReading{Evidence: last, Released: released}, nil
-		}
+	if !released.IsZero() && !s.passed(released, now) && !released.Equal(of.void) {
+		of.void = released
 		g.log.Error("a gate was released at a time in the future, which is ignored: a clock was wrong",
-			"version", about.version, "released", released, "now", now.UTC())
-		g.void[about] = released
+			"version", version, "released", released, "now", now.UTC())
 	}
-	evidence, err := g.counts.Evidence(about.version, *s.Gate, s.Sunset)
+	if !released.IsZero() && !released.Equal(of.void) { // another instance let it pass, by the same counts
+		return GateReading{Evidence: of.reading.Evidence, Released: released}, nil
+	}
+	evidence, err := g.usage.Evidence(version, *s.Gate, s.Sunset)
 	if err != nil {
 		return r, err
 	}
 	r = s.Gate.Read(evidence)
-	if r.Holds || usage == nil || !s.ended(now) {
+	if r.Holds || !release || !s.ended(now) {
 		return r, nil
 	}
-	if err := usage.Release(about.version, s.Sunset, about.entry); err != nil {
+	if err := g.usage.Release(version, s.Sunset, s.Entry()); err != nil {
 		r.Why = "the release of the gate cannot be recorded: " + err.Error()
 		r.Holds = true
 		return r, nil
@@ -191,90 +223,76 @@ func (g *gates) decide(
 	return r, nil
 }
 
-// Read compares a gate with the evidence.
+// Read compares a gate with the evidence. Why lists everything that holds it.
 func (g *Gate) Read(e Evidence) GateReading {
-	r := GateReading{Gate: *g, Evidence: &e}
-	_, over := g.compare(e)
-	switch {
-	case len(over) > 0:
-		r.Why = strings.Join(over, ", ")
-	case e.Missing != "":
-		r.Why = fmt.Sprintf("the evidence of %s is incomplete: %s", humanize.Count(g.Days, "day", "days"), e.Missing)
+	lacking := e.Missing
+	if lost, tooMuch := g.Lost(e); tooMuch {
+		lacking = append(slices.Clone(lacking), lost)
 	}
-	r.Holds = r.Why != ""
-	return r
+	var why []string
+	if g.Exceeds(e) {
+		why = append(why, strings.Join(g.limits(e, true), ", "))
+	}
+	if len(lacking) > 0 {
+		days := humanize.Count(g.Days, "day", "days")
+		why = append(why, "the evidence of "+days+" is incomplete: "+strings.Join(lacking, "; "))
+	}
+	return GateReading{Gate: *g, Evidence: &e, Holds: len(why) > 0, Why: strings.Join(why, "; ")}
 }
 
 // Exceeds reports whether the use of a version is more than the gate lets pass.
 func (g *Gate) Exceeds(e Evidence) bool {
-	_, over := g.compare(e)
-	return len(over) > 0
+	return e.Clients > g.MaxClients || e.Calls > g.MaxCallsPerDay
 }
 
-// compare compares the use of a version with every limit of the gate:
-// "12 clients in 7 days (limit 5)".
-func (g *Gate) compare(e Evidence) (within, over []string) {
-	add := func(exceeds bool, number, limit string) {
-		text := number + " (limit " + limit + ")"
-		if exceeds {
-			over = append(over, text)
-		} else {
-			within = append(within, text)
+// limits are those that the use of a version exceeds, or does not: "12 clients in 7 days (limit 5)".
+func (g *Gate) limits(e Evidence, exceeded bool) (texts []string) {
+	add := func(n, most int, what string) {
+		if exceeded == (n > most) {
+			texts = append(texts, what+" (limit "+humanize.Number(most)+")")
 		}
 	}
 	who := ""
-	switch {
-	case g.Count == CountProven:
+	if g.OnlyProven() {
 		who = "proven "
-	case !g.CountsUnverified():
-		who = "known or registered "
 	}
-	clients := humanize.Count(e.Clients, who+"client", who+"clients") + " in " + humanize.Count(g.Days, "day", "days")
-	add(e.Clients > g.MaxClients, clients, humanize.Number(g.MaxClients))
-	calls := humanize.Count(e.Calls, "call", "calls") + " on the busiest day"
-	add(e.Calls > g.MaxCallsPerDay, calls, humanize.Number(g.MaxCallsPerDay))
-	if limits := g.Unverified; limits != (UnverifiedLimits{}) {
-		calls = humanize.Count(e.UnverifiedCalls, "unverified call", "unverified calls") + " on the busiest day"
-		add(e.UnverifiedCalls > limits.MaxCallsPerDay, calls, humanize.Number(limits.MaxCallsPerDay))
-		share := humanize.Percent(e.UnverifiedShare) + " of all calls from unverified clients"
-		add(e.UnverifiedShare > limits.MaxShare, share, humanize.Percent(limits.MaxShare))
-	}
-	return within, over
+	clients := humanize.Count(e.Clients, who+"client", who+"clients")
+	add(e.Clients, g.MaxClients, clients+" in "+humanize.Count(g.Days, "day", "days"))
+	add(e.Calls, g.MaxCallsPerDay, humanize.Count(e.Calls, "call", "calls")+" on the busiest day")
+	return texts
 }
 
-// risk is what a gate that is not released cannot know, as its plan is written.
-func (v *served) risk() string {
-	if v.gate == nil || !v.gate.Released.IsZero() {
-		return ""
+// maxGaps are named one by one.
+const maxGaps = 3
+
+// Lost says how much of the counts is missing, and where: it names the first gaps, and says how
+// many more there are. It is empty if nothing is missing. Too much is more than the gate tolerates.
+func (g *Gate) Lost(e Evidence) (says string, tooMuch bool) {
+	var sum time.Duration
+	var names []string
+	for i, gap := range e.Gaps {
+		sum += gap.To.Sub(gap.From)
+		if i < maxGaps {
+			names = append(names, gap.String())
+		}
 	}
-	return v.gate.risk()
+	if sum == 0 {
+		return "", false
+	}
+	if rest := len(e.Gaps) - maxGaps; rest > 0 {
+		names = append(names, humanize.Count(rest, "more gap", "more gaps"))
+	}
+	most := g.Tolerates()
+	return fmt.Sprintf("%s of counts missing (limit %s): %s",
+		humanize.Duration(sum), humanize.Duration(most), strings.Join(names, ", ")), sum > most
 }
 
-func (g *Gate) risk() string {
-	if g.Instances > 0 || g.Confirmed {
-		return ""
+func (g Gap) String() string {
+	text := g.Instance + " from " + humanize.DateTime(g.From) + " to " + humanize.DateTime(g.To)
+	if g.Reason != "" {
+		text += " (" + g.Reason + ")"
 	}
-	return `the gate does not say how many instances there are, so one that cannot write its counts is not missed; ` +
-		`add "instances" to the gate`
-}
-
-// warning is what an operator should do about a gate, going by the counts.
-func (v *served) warning(now time.Time) string {
-	r := v.gate
-	switch {
-	case r == nil:
-	case r.Confirmed && !v.schedule.ended(now):
-		return `"released" in the gate: ` + confirmedEarly
-	case !r.Released.IsZero() && !r.Confirmed:
-		return `the gate has let the sunset pass: write "released": true into it, ` +
-			"so that a restart without the database does not bring the version back"
-	case r.Released.IsZero() && !r.Holds && r.WaitingCount > 0:
-		clients := humanize.Count(r.WaitingCount, "client", "clients")
-		days := humanize.Count(r.Days, "day", "days")
-		return fmt.Sprintf("%s of the last 90 days did not call within the gate's %s and did not move, "+
-			"for example %s; a gate with more days waits for them", clients, days, strings.Join(r.Waiting, ", "))
-	}
-	return ""
+	return strings.TrimSpace(text) // a gap of all instances names none
 }
 
 // Verdict says whether a version can be retired, and when. Pages, JSON, report and
@@ -306,54 +324,49 @@ func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Ve
 		return &Verdict{Says: says, Blocked: true, Late: true, When: "The earliest date is not known."}
 	}
 	v := &Verdict{Blocked: gate.Holds}
-	within, over := gate.compare(*gate.Evidence)
-	exceeds := len(over) > 0
-	switch {
-	case gate.Holds && gate.Missing != "" && !exceeds: // gate.Why would list every gap
-		v.Says = fmt.Sprintf("%s cannot be retired yet: the counts of %s are incomplete", version,
-			humanize.Count(gate.Days, "day", "days"))
-	case gate.Holds:
+	if gate.Holds {
 		v.Says = fmt.Sprintf("%s cannot be retired yet: %s", version, gate.Why)
-	default:
-		reasons := strings.Join(within, ", ")
-		v.Says = fmt.Sprintf("%s can be retired on %s: %s", version, humanize.Date(s.Sunset), reasons)
+	} else {
+		reasons := gate.limits(*gate.Evidence, false)
+		if lost, _ := gate.Lost(*gate.Evidence); lost != "" {
+			reasons = append(reasons, lost)
+		}
+		v.Says = version + " can be retired on " + humanize.Date(s.Sunset) + ": " + strings.Join(reasons, ", ")
 	}
-	v.foresee(s, gate, exceeds, now)
+	v.foresee(s, gate, now)
 	v.Late = v.Blocked && (v.Earliest.IsZero() || v.Earliest.After(s.Sunset) || s.ended(now))
 	return v
 }
 
 // foresee says when a gate can let the sunset pass at the earliest: on the sunset, or when
 // those that call too much today are no longer within its days.
-func (v *Verdict) foresee(s *Schedule, gate *GateReading, exceeds bool, now time.Time) {
+func (v *Verdict) foresee(s *Schedule, gate *GateReading, now time.Time) {
+	exceeds := gate.Exceeds(*gate.Evidence)
 	switch {
 	case exceeds && gate.Evidence.Earliest.IsZero():
-		v.When = "The earliest date is not known: it depends on the calls to other versions."
+		v.When = "The earliest date is not known."
 		return
 	case !exceeds && gate.Holds && s.ended(now):
 		v.When = "The earliest date is not known: the counts must be complete first."
 		return
 	}
 	v.Earliest = s.Sunset
+	late := ""
 	if gate.Evidence.Earliest.After(s.Sunset) {
 		v.Earliest = gate.Evidence.Earliest
-	}
-	quiet := v.Earliest.Truncate(day).Add(-time.Duration(gate.Days) * day) // the first day that the gate then counts
-	date := humanize.Date(v.Earliest)
-	late := ""
-	if v.Earliest.After(s.Sunset) {
 		late = ", after the sunset on " + humanize.Date(s.Sunset)
 	}
+	quiet := v.Earliest.Truncate(day).Add(-time.Duration(gate.Days) * day) // the first day that the gate then counts
+	provided := ""
 	switch {
 	case quiet.After(now):
 		v.QuietFrom = quiet
-		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from %s.", date, late, humanize.Date(quiet))
+		provided = ", if clients are quiet from " + humanize.Date(quiet)
 	case exceeds:
 		v.QuietFrom = now.UTC().Truncate(day)
-		v.When = fmt.Sprintf("Earliest %s%s, if clients are quiet from now on.", date, late)
-	default:
-		v.When = fmt.Sprintf("Earliest %s.", date)
+		provided = ", if clients are quiet from now on"
 	}
+	v.When = "Earliest " + humanize.Date(v.Earliest) + late + provided + "."
 }
 
 // Summary is the verdict and its dates. It is empty without a verdict.

@@ -23,7 +23,7 @@ func TestBadPlan(t *testing.T) {
 	r.Advance(time.Minute)
 	r.reload(bad)
 	r.Poll()
-	_, err := lifecycle.New(lifecycle.Options{File: r.file, Versions: served, Usage: newUsage(database{})})
+	_, err := lifecycle.New(lifecycle.Options{File: r.file, Versions: served, Usage: newUsage(database{}), Now: r.Now})
 	for _, want := range append(faults, "plan.json") {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want it to name %q", err, want)
@@ -69,29 +69,26 @@ func TestStagesAreLogged(t *testing.T) {
 
 // A client is told of the old versions: all but the first, and the first too where it is
 // in the plan.
-func TestOwnUsage(t *testing.T) {
+func TestStandings(t *testing.T) {
 	r := newRig(t, "2027-01-12T14:05:00Z", fullPlan)
 	who := integratorOf(0xc0de)
-	who.Known = &caller.Client{Name: "Acme"}
-	own := []lifecycle.Own{{Version: "v1", Compared: "2027-01-11"}, {Version: "v3", Compared: "2027-01-10"}}
-	mine := r.OwnUsage(who, own)
-	if mine.Client != "Acme" || mine.Plan != r.Snapshot().Hash || len(mine.Versions) != 2 {
-		t.Fatalf("got %+v, want v3legacy and v1", mine)
+	plan, all := r.Standings(who)
+	if plan != r.Snapshot().Hash || len(all) != 2 {
+		t.Fatalf("got %q and %+v, want v3legacy and v1", plan, all)
 	}
-	if legacy := mine.Versions[0]; legacy.Name != "v3legacy" || legacy.State != lifecycle.Active ||
-		!legacy.Sunset.IsZero() || legacy.Window != nil || legacy.Exempt || legacy.Compared != "" || legacy.Days == nil {
+	if legacy := all[0]; legacy.Name != "v3legacy" || legacy.State != lifecycle.Active ||
+		!legacy.Sunset.IsZero() || legacy.Window != nil || legacy.Exempt {
 		t.Errorf("got %+v of a version without a plan", legacy)
 	}
-	v1 := mine.Versions[1]
+	v1 := all[1]
 	if v1.Name != "v1" || v1.State != lifecycle.BrowningOut || !v1.Sunset.Equal(at("2027-03-01T00:00:00Z")) ||
-		v1.Successor != "/v3/swap/quote" || v1.Migration != "https://example.org/migrate-v1" || v1.Compared != "2027-01-11" ||
+		v1.Successor != "/v3/swap/quote" || v1.Migration != "https://example.org/migrate-v1" ||
 		!v1.Exempt || v1.Window == nil || v1.Window.Share != 0.25 || v1.Window.Refused {
 		t.Errorf("got %+v, want the open window, which spares an exempt client", v1)
 	}
 	r.reload(strings.Replace(strings.Replace(planOf(""), "/v3/", "/v1/", 1), `"v1"`, `"v3"`, 1))
-	mine = r.OwnUsage(who, own)
-	if len(mine.Versions) != 3 || mine.Versions[0].Name != "v3" || mine.Versions[0].Compared != "2027-01-10" {
-		t.Errorf("got %+v, want the first version too, which is in the plan", mine)
+	if _, all = r.Standings(who); len(all) != 3 || all[0].Name != "v3" {
+		t.Errorf("got %+v, want the first version too, which is in the plan", all)
 	}
 	if h, _ := r.admit("v3", who); h.Get("Deprecation") == "" {
 		t.Errorf("got %v, want the end of the first version announced", h)
@@ -178,84 +175,28 @@ func TestConcurrentUse(t *testing.T) {
 	}
 }
 
-// TestChangedPlans: a plan that would refuse clients the moment it is read is not taken,
-// unless it says so. The log says what a plan that is taken changes.
-func TestChangedPlans(t *testing.T) {
-	const (
-		now     = "2026-11-15T12:00:00Z"
-		later   = `"sunset": "2027-03-01T00:00:00Z"`
-		past    = `"sunset": "2026-03-01T00:00:00Z"` // a year too early
-		window  = `, "brownouts": [{"from": "2026-11-15T11:00:00Z", "to": "2026-11-15T13:00:00Z", "share": 0.5}]`
-		gate    = `, "gate": {"maxClients": 0, "maxCallsPerDay": 0}`
-		meant   = `, "immediate": true`
-		retires = "v1: this would retire the version at once: its sunset, 2026-03-01T00:00:00Z, has passed; " +
-			`correct the date, or add "immediate": true if it is meant`
-		refuses = "v1: this would refuse clients at once: the window from 2026-11-15T11:00:00Z to 2026-11-15T13:00:00Z " +
-			`is under way; correct the date, or add "immediate": true if it is meant`
-		becomesPast = `["v1: sunset 2027-03-01T00:00:00Z becomes 2026-03-01T00:00:00Z"]`
-	)
-	for name, tt := range map[string]struct {
-		before, after string
-		refused       string // empty: it is taken
-		changed       string // in the log, if it is taken
-		stage         lifecycle.Stage
-	}{
-		"a sunset in the past":       {later, past, retires, "", lifecycle.Deprecated},
-		"a window under way":         {later, later + window, refuses, "", lifecycle.Deprecated},
-		"a sunset that is meant":     {later, past + meant, "", becomesPast, lifecycle.Retired},
-		"a window that is meant":     {later, later + window + meant, "", `["v1"]`, lifecycle.BrowningOut},
-		"a sunset that a gate holds": {later, past + gate, "", becomesPast, lifecycle.Held},
-		"a window that was there":    {later + window, later + window + meant, "", `["v1"]`, lifecycle.BrowningOut},
-		"a version brought back": {
-			past, later, "", `["v1: sunset 2026-03-01T00:00:00Z becomes 2027-03-01T00:00:00Z"]`, lifecycle.Deprecated,
-		},
-		"no sunset any more": {later, "", "", `["v1: sunset 2027-03-01T00:00:00Z becomes none"]`, lifecycle.Deprecated},
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := newRig(t, now, planOf(tt.before))
-			r.usage.set(func(u *usage) { u.evidence.Clients = 1 }) // so that the gate holds
-			before := r.Document().Plan
-			r.reload(planOf(tt.after))
-			if got := r.v1().Stage; got != tt.stage || !strings.HasSuffix(r.refused(), tt.refused) || (r.refused() == "") != (tt.refused == "") {
-				t.Errorf("got %s and %q, want %s and %q", got, r.refused(), tt.stage, tt.refused)
-			}
-			after := r.Document().Plan
-			if (after == before) != (tt.refused != "") {
-				t.Errorf("the plan in force was %s and is %s", before, after)
-			}
-			line := `"from":"` + before + `","to":"` + after + `","changed":` + tt.changed
-			if taken := r.log.Count(line) == 1; taken != (tt.refused == "") {
-				t.Errorf("got the log %s, want %s", r.log.String(), line)
-			}
-		})
-	}
-}
-
-// Inspect says what a Keeper would say, and lets no sunset pass.
-func TestInspect(t *testing.T) {
+// A keeper that only reads says what another would say, and lets no sunset pass.
+func TestReadOnly(t *testing.T) {
 	const after = "2027-03-02T00:00:00Z"
-	r := newRig(t, after, nothingPlanned)
-	r.write(fullPlan)
+	readOnly := func(o *lifecycle.Options) { o.ReadOnly = true }
 	for clients, holds := range map[int]bool{0: false, 9: true} {
-		counts := newUsage(database{evidence: lifecycle.Evidence{Clients: clients}})
-		got, err := lifecycle.Inspect(r.file, served, counts, at(after))
-		if err != nil {
-			t.Fatal(err)
+		u := newUsage(database{evidence: lifecycle.Evidence{Clients: clients}})
+		r := newRig(t, after, fullPlan, with(u), readOnly)
+		v1 := r.v1()
+		if v1.Stage != lifecycle.Held || v1.Gate == nil || v1.Gate.Holds != holds || r.Snapshot().File != r.file {
+			t.Errorf("%d clients: got %+v with the gate %+v", clients, v1, v1.Gate)
 		}
-		v1 := got.Versions[2]
-		if v1.Stage != lifecycle.Held || v1.Gate == nil || v1.Gate.Holds != holds || got.Hash == "" || got.File != r.file {
-			t.Errorf("%d clients: got %+v with the gate %+v", clients, got, v1.Gate)
-		}
-		if len(counts.releases) != 0 || counts.plan != "" {
-			t.Errorf("inspecting a plan released %v, and announced %q as followed", counts.releases, counts.plan)
+		if len(u.releases) != 0 || u.accepts != 0 {
+			t.Errorf("describing a plan released %v, and accepted %v", u.releases, u.kept)
 		}
 	}
-	got, err := lifecycle.Inspect("", served, r.usage, at(after))
-	if err != nil || got.Hash != "" || len(got.Versions) != 3 || got.Versions[2].Stage != lifecycle.Active {
-		t.Errorf("got %+v and %v without a plan", got, err)
+	r := newRig(t, after, nothingPlanned)
+	if got := r.restart(fullPlan, readOnly); got.refused() == "" || got.v1().Stage != lifecycle.Active {
+		t.Errorf("got %q and %+v, want a gateway that starts to refuse the plan", got.refused(), got.v1())
 	}
-	if _, err := lifecycle.Inspect(r.file+"x", served, r.usage, at(after)); err == nil || !strings.HasPrefix(err.Error(), "LIFECYCLE_FILE: ") {
-		t.Errorf("got %v for a file that is not there", err)
+	got := r.restart("", readOnly, func(o *lifecycle.Options) { o.File = "" })
+	if s := got.Snapshot(); s.Hash != "" || len(s.Versions) != 3 || got.v1().Stage != lifecycle.Active {
+		t.Errorf("got %+v without a plan", s)
 	}
 }
 
@@ -280,7 +221,7 @@ func TestExemptClientsThatAreNotKnown(t *testing.T) {
 	}
 	want(0, "")
 	r.write(plan(`"client:Zeta", "client:Acme", "client:Beta", "203.0.112.0/24"`))
-	want(1, `"Beta","Zeta"`)
+	want(1, `"Zeta","Beta"`)
 	known["Beta"] = true
 	want(2, `"Zeta"`)
 	known["Zeta"] = true

@@ -13,6 +13,7 @@ import (
 	"math"
 	"net/url"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -27,7 +28,9 @@ import (
 type Plan struct {
 	Versions map[string]*Schedule `json:"versions"` // a version that is absent is active
 
-	served []string // all versions, in the order to show them
+	served  []string // all versions, in the order to show them
+	active  []string // versions whose line says no more than that: it brings a retired one back
+	carried []string // versions without a line of their own, which keep that by which they were retired
 }
 
 func (p *Plan) planned() []string { return slices.Sorted(maps.Keys(p.Versions)) }
@@ -41,7 +44,8 @@ type Schedule struct {
 	Brownouts  []Brownout       `json:"brownouts"`           // in order, without overlaps, before the sunset
 	Exempt     []caller.Pattern `json:"exempt"`              // not refused in brownouts, but after the sunset
 	Gate       *Gate            `json:"gate"`                // nil: only the date decides
-	Immediate  bool             `json:"immediate,omitempty"` // may refuse clients the moment a running service reads it
+	Immediate  bool             `json:"immediate,omitempty"` // may refuse clients the moment it comes into force
+	Active     bool             `json:"active,omitempty"`    // only in a file, and alone there: there is no schedule
 }
 
 // Brownout is a window, [From, To), in which a share of clients is refused.
@@ -54,27 +58,39 @@ type Brownout struct {
 // Gate delays a sunset while a version had more clients within the last days, or
 // more calls on one of them, than this.
 type Gate struct {
-	MaxClients     int              `json:"maxClients"`
-	MaxCallsPerDay int              `json:"maxCallsPerDay"`
-	Days           int              `json:"days"`                // 1 to 90
-	Instances      int              `json:"instances,omitempty"` // that write their counts, always; 0: not said
-	Count          string           `json:"count,omitempty"`     // CountProven, or empty: every client counts
-	Unverified     UnverifiedLimits `json:"strangers,omitzero"`  // zero: they count like any client
-	Confirmed      bool             `json:"released,omitempty"`  // the operator confirmed this sunset
+	MaxClients     int       `json:"maxClients"`
+	MaxCallsPerDay int       `json:"maxCallsPerDay"`
+	Days           int       `json:"days"`                // 1 to 90
+	Instances      int       `json:"instances,omitempty"` // that write their counts, always; 0: not said
+	MaxGap         string    `json:"maxGap,omitempty"`    // a length of time, see Tolerates; empty: defaultMaxGap
+	Count          string    `json:"count,omitempty"`     // CountProven, or empty: every client counts
+	Strangers      Strangers `json:"strangers,omitzero"`
+	Confirmed      bool      `json:"released,omitempty"` // the operator confirmed this sunset
 }
 
 // CountProven has a gate count only clients that prove who they are with a key.
 const CountProven = "proven"
 
-// UnverifiedLimits, "strangers" in a plan, bounds the clients that are neither known to the
-// operator nor registered as integrators, and has the gate count only the others.
-type UnverifiedLimits struct {
+const countAll = "all" // as a plan may write the default
+
+// Strangers is what release 1.0.0 knew as "strangers". It has no effect; but a release was
+// recorded for the entry that it is part of.
+type Strangers struct {
 	MaxCallsPerDay int     `json:"maxCallsPerDay"`
-	MaxShare       float64 `json:"maxShare"` // of the calls to all versions within the days
+	MaxShare       float64 `json:"maxShare"`
 }
 
-// CountsUnverified reports whether the gate counts every client alike.
-func (g *Gate) CountsUnverified() bool { return g.Unverified == UnverifiedLimits{} && g.Count == "" }
+// Tolerates is how much of the counts may be missing within the days of the gate, in all.
+func (g *Gate) Tolerates() time.Duration {
+	if g.MaxGap == "" {
+		return defaultMaxGap
+	}
+	most, _ := time.ParseDuration(g.MaxGap) // checked when it was parsed
+	return most
+}
+
+// OnlyProven reports whether only clients that prove who they are count.
+func (g *Gate) OnlyProven() bool { return g.Count == CountProven }
 
 type Stage string
 
@@ -109,10 +125,10 @@ func (s *Schedule) ended(at time.Time) bool { return !s.Sunset.IsZero() && !at.B
 func (s *Schedule) Gated() bool { return s.Gate != nil && !s.Gate.Confirmed }
 
 // Entry is a short hash of the sunset and the gate, which must not be nil. A release
-// counts for that entry alone; other changes of the plan undo nothing.
+// counts for that entry alone; other changes of the plan undo nothing. Defaults of keys
+// that 1.0.0 did not have are left out, so that an upgrade undoes nothing either.
 func (s *Schedule) Entry() string {
 	gate := *s.Gate
-	gate.Days = cmp.Or(gate.Days, defaultGateDays)
 	gate.Confirmed = false
 	text, _ := json.Marshal(gate) // of numbers and strings: it cannot fail
 	return Hash(fmt.Appendf(nil, "%s %s", s.Sunset.UTC().Format(time.RFC3339), text))
@@ -132,75 +148,76 @@ func (s *Schedule) NextBrownout(at time.Time) (b Brownout, ok bool) {
 
 // Subject is a client as a window sees it: one that calls now, or one that was recorded.
 type Subject struct {
-	version string
-	caller  caller.Caller
-
-	name     string // of a recorded client; empty for one that calls now
-	position float64
-	exempt   bool
+	position func() float64 // in the order of the version
+	matches  func(caller.Pattern) bool
 }
 
 // Calling is a client that calls a version now.
-func Calling(version string, c caller.Caller) Subject { return Subject{version: version, caller: c} }
+func Calling(version string, c caller.Caller) Subject {
+	return Subject{
+		position: func() float64 { return c.Identity().Position(version) },
+		matches:  func(p caller.Pattern) bool { return p.Matches(c) },
+	}
+}
 
-// Recorded is a client that has called a version: its name, its place in the order
-// of the version, and whether the plan in force spared it at its last call.
+// Recorded is a client that has called a version: its name, its place in the order of the
+// version, and whether the plan in force spared it at its last call, which decides where its
+// name does not tell.
 func Recorded(name string, position float64, exempt bool) Subject {
-	return Subject{name: name, position: position, exempt: exempt}
+	return Subject{
+		position: func() float64 { return position },
+		matches:  func(p caller.Pattern) bool { return p.MatchesRecorded(name, exempt) },
+	}
 }
 
 // Hits reports whether a window refuses a client. Every version has one fixed order of
 // clients, and a share takes them from its start: a client is refused for a whole window
 // or not at all, and a larger share refuses the same clients, and more.
 func (s *Schedule) Hits(b Brownout, who Subject) bool {
-	if s.Exempts(who) {
-		return false
-	}
-	if who.name == "" {
-		who.position = who.caller.Identity().Position(who.version)
-	}
-	return who.position < b.Share
+	return !s.Exempts(who) && who.position() < b.Share
 }
 
-// Exempts reports whether the schedule spares a client in brownouts. Where the name of a
-// recorded client does not tell, its last call does. A nil schedule spares nobody.
+// Exempts reports whether the schedule spares a client in brownouts. A nil schedule spares
+// nobody.
 func (s *Schedule) Exempts(who Subject) bool {
-	return s != nil && slices.ContainsFunc(s.Exempt, func(p caller.Pattern) bool {
-		return who.name == "" && p.Matches(who.caller) || who.name != "" && p.MatchesRecorded(who.name, who.exempt)
-	})
+	return s != nil && slices.ContainsFunc(s.Exempt, who.matches)
 }
 
 const (
 	defaultGateDays = 7
+	defaultMaxGap   = 15 * time.Minute
 	maxGateDays     = 90
 	maxInstances    = 1000
 	maxLimit        = 1e15 // of clients and calls: more than there can be
 )
 
-func Read(path string, versions []string) (*Plan, error) {
-	return jsonfile.Load(path, jsonfile.MaxSize, func(data []byte) (*Plan, error) { return Parse(data, versions) })
-}
-
-// Parse reads a plan for the versions that are served. The error lists all
+// Parse reads a plan for the versions that are served. It ignores those that were deleted
+// from the code: one plan serves the releases before and after that. The error lists all
 // faults, one per line.
-func Parse(data []byte, versions []string) (*Plan, error) {
+func Parse(data []byte, versions, deleted []string) (*Plan, error) {
 	plan := &Plan{served: slices.Clone(versions)}
-	p := parser{jsonfile.Decode(data, plan), versions}
+	p := parser{jsonfile.Decode(data, plan), plan}
 	if plan.Versions == nil {
 		p.Add("versions", `missing; write {"versions": {}} to leave every version active`)
 	}
+	maps.DeleteFunc(plan.Versions, func(name string, _ *Schedule) bool { return slices.Contains(deleted, name) })
 	for _, name := range plan.planned() {
 		at := "versions." + name
 		if !slices.Contains(versions, name) {
 			p.Add(at, "unknown version; this gateway serves %s", strings.Join(versions, ", "))
 		}
-		s := plan.Versions[name]
-		if s == nil {
-			p.Add(at, "empty; leave the version out if it is active")
-			continue
+		switch s := plan.Versions[name]; {
+		case s == nil:
+			p.Add(at, `empty; write {"active": true} if the version is active`)
+		case s.Active && !reflect.DeepEqual(*s, Schedule{Active: true}):
+			p.Add(at, `"active" is not the only key; remove it, `+
+				`or write only {"active": true} to bring the version back`)
+		case s.Active:
+			plan.active = append(plan.active, name)
+			delete(plan.Versions, name)
+		default:
+			p.check(at, name, s)
 		}
-		p.check(at, name, s)
-		p.successor(at, s, plan)
 	}
 	if err := p.Err(); err != nil {
 		return nil, err
@@ -208,27 +225,30 @@ func Parse(data []byte, versions []string) (*Plan, error) {
 	return plan, nil
 }
 
-// With is the plan with another schedule of a version; the plan itself is not changed. The
-// error says why the result is not a valid plan.
-func (p *Plan) With(version string, s *Schedule) (*Plan, error) {
-	changed := Plan{Versions: maps.Clone(p.Versions)}
-	changed.Versions[version] = s
-	text, err := json.Marshal(changed)
-	if err != nil {
-		return nil, err
+// keeping is the plan in which a version that is retired, or may be, under the plan that was
+// in force, keeps that line if it has no line any more. Only another line brings it back.
+func (p *Plan) keeping(before []*served, now time.Time) *Plan {
+	next := *p
+	next.Versions = maps.Clone(p.Versions)
+	for _, v := range before {
+		hasLine := p.Versions[v.name] != nil || slices.Contains(p.active, v.name)
+		mayBeRetired := v.stage(now) == Retired || v.stage(now) == Held && v.gate.Unknown
+		if !hasLine && mayBeRetired {
+			next.Versions[v.name] = v.schedule
+			next.carried = append(next.carried, v.name)
+		}
 	}
-	return Parse(text, p.served)
+	return &next
 }
 
 type parser struct {
 	*jsonfile.Problems
-	served []string
+	plan *Plan
 }
 
 // check reports what is wrong with a schedule, and completes it.
 func (p parser) check(at, name string, s *Schedule) {
 	p.time(at+".deprecated", &s.Deprecated)
-	p.links(at, name, s)
 	switch {
 	case !s.Sunset.IsZero():
 		p.time(at+".sunset", &s.Sunset)
@@ -253,6 +273,8 @@ func (p parser) check(at, name string, s *Schedule) {
 	if s.Gate != nil {
 		p.gate(at+".gate", s.Gate)
 	}
+	p.docs(at+".docs", s.Docs)
+	p.successor(at+".successor", name, s)
 }
 
 func (p parser) gate(at string, g *Gate) {
@@ -261,30 +283,35 @@ func (p parser) gate(at string, g *Gate) {
 	p.number(at+".maxCallsPerDay", g.MaxCallsPerDay, 0, maxLimit)
 	p.number(at+".days", g.Days, 1, maxGateDays)
 	p.number(at+".instances", g.Instances, 0, maxInstances)
-	if g.Count != "" && g.Count != CountProven {
-		p.Add(at+".count", "%.40q is not %q; leave it out to count every client", g.Count, CountProven)
+	p.maxGap(at+".maxGap", g)
+	switch g.Count {
+	case countAll:
+		g.Count = ""
+	case "", CountProven:
+	default:
+		p.Add(at+".count", "%.40q is neither %q, which counts every client, nor %q", g.Count, countAll, CountProven)
 	}
-	if g.Unverified == (UnverifiedLimits{}) {
+}
+
+// maxGap writes a length of time in one form, the default as none.
+func (p parser) maxGap(at string, g *Gate) {
+	if g.MaxGap == "" {
 		return
 	}
-	if g.Count != "" {
-		p.Add(at+".strangers",
-			`has no meaning beside "count", which lets no unverified client hold the sunset; remove one`)
+	most, err := time.ParseDuration(g.MaxGap)
+	switch {
+	case err != nil || most < 0:
+		p.Add(at, `%.40q is not a length of time like "15m" or "1h30m"; "0s" tolerates no gap`, g.MaxGap)
+	case most == defaultMaxGap:
+		g.MaxGap = ""
+	default:
+		g.MaxGap = humanize.Duration(most)
 	}
-	// Both are needed: a bound of 0 would let any unverified client hold the sunset for ever.
-	p.number(at+".strangers.maxCallsPerDay", g.Unverified.MaxCallsPerDay, 1, maxLimit)
-	p.share(at+".strangers.maxShare", g.Unverified.MaxShare)
 }
 
 func (p parser) number(at string, n, least, most int) {
 	if n < least || n > most {
 		p.Add(at, "%d is not a whole number from %d to %d", n, least, most)
-	}
-}
-
-func (p parser) share(at string, share float64) {
-	if !(share > 0 && share <= 1) {
-		p.Add(at, "%v is not a number above 0 and at most 1", share)
 	}
 }
 
@@ -310,8 +337,10 @@ func (p parser) brownout(list string, s *Schedule, i int) {
 	at := fmt.Sprintf("%s[%d]", list, i)
 	p.time(at+".from", &b.From)
 	p.time(at+".to", &b.To)
-	p.share(at+".share", b.Share)
-	if math.Round(b.Share*1000)/1000 != b.Share {
+	switch {
+	case !(b.Share > 0 && b.Share <= 1):
+		p.Add(at+".share", "%v is not a number above 0 and at most 1", b.Share)
+	case math.Round(b.Share*1000)/1000 != b.Share:
 		p.Add(at+".share", "%v has more than three decimals, which the header cannot carry", b.Share)
 	}
 	overlapped := slices.IndexFunc(s.Brownouts[:i], func(a Brownout) bool {
@@ -331,16 +360,6 @@ func (p parser) brownout(list string, s *Schedule, i int) {
 	}
 }
 
-// versionOf is the first segment of a path that is the name of a version.
-func (p parser) versionOf(path string) string {
-	for segment := range strings.SplitSeq(path, "/") {
-		if slices.Contains(p.served, segment) {
-			return segment
-		}
-	}
-	return ""
-}
-
 // What is allowed between the angle brackets of a Link header.
 var (
 	plainPath = regexp.MustCompile(`^/[a-zA-Z0-9/._~-]*$`)
@@ -349,33 +368,35 @@ var (
 
 const maxLink = 1024
 
-// links checks the address of a version's migration page, and the path that its clients
-// are sent to.
-func (p parser) links(at, name string, s *Schedule) {
-	u, err := url.Parse(s.Docs)
-	if err != nil || u.Hostname() == "" || u.User != nil || len(s.Docs) > maxLink || !plainURL.MatchString(s.Docs) {
-		p.Add(at+".docs", "%.80q is not an https address, like https://example.org/migrate", s.Docs)
-	}
-	to := s.Successor
-	switch {
-	case len(to) > maxLink || path.Clean(to) != to || !plainPath.MatchString(to):
-		p.Add(at+".successor", "%.80q is not a plain path on this host, like /v3/swap/quote", to)
-	case p.versionOf(to) == "":
-		p.Add(at+".successor", "%q leads to no version this gateway serves, which are %s", to,
-			strings.Join(p.served, ", "))
-	case p.versionOf(to) == name:
-		p.Add(at+".successor", "%q belongs to %s itself", to, name)
+// docs checks the address of a version's migration page.
+func (p parser) docs(at, docs string) {
+	u, err := url.Parse(docs)
+	if err != nil || u.Hostname() == "" || u.User != nil || len(docs) > maxLink || !plainURL.MatchString(docs) {
+		p.Add(at, "%.80q is not an https address, like https://example.org/migrate", docs)
 	}
 }
 
-// successor checks that no client is sent to a version that is retired by then.
-func (p parser) successor(at string, s *Schedule, plan *Plan) {
-	name := p.versionOf(s.Successor)
-	next := plan.Versions[name]
-	if next == nil || next == s || next.Sunset.IsZero() {
+// successor checks the path that the clients of a version are sent to. Its first segment that
+// names a version must name another one, and that one must not end earlier.
+func (p parser) successor(at, name string, s *Schedule) {
+	to := s.Successor
+	segments := strings.Split(to, "/")
+	isServed := func(segment string) bool { return slices.Contains(p.plan.served, segment) }
+	i := slices.IndexFunc(segments, isServed)
+	if len(to) > maxLink || path.Clean(to) != to || !plainPath.MatchString(to) {
+		p.Add(at, "%.80q is not a plain path on this host, like /v3/swap/quote", to)
 		return
 	}
-	if s.Sunset.IsZero() || !next.Sunset.After(s.Sunset) {
-		p.Add(at+".successor", "%s has its own sunset, %s, which is not later", name, humanize.Timestamp(next.Sunset))
+	if i < 0 {
+		p.Add(at, "%q leads to no version this gateway serves, which are %s", to, strings.Join(p.plan.served, ", "))
+		return
+	}
+	next := p.plan.Versions[segments[i]]
+	switch {
+	case segments[i] == name:
+		p.Add(at, "%q belongs to %s itself", to, name)
+	case next == nil || next.Sunset.IsZero():
+	case s.Sunset.IsZero() || !next.Sunset.After(s.Sunset):
+		p.Add(at, "%s has its own sunset, %s, which is not later", segments[i], humanize.Timestamp(next.Sunset))
 	}
 }

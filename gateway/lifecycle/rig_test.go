@@ -2,6 +2,7 @@ package lifecycle_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -30,6 +31,7 @@ var served = []string{"v3", "v3legacy", "v1"}
 const (
 	partner        = "0x000000000000000000000000000000000000c0de"
 	nothingPlanned = `{"versions": {}}`
+	broughtBack    = `{"versions": {"v1": {"active": true}}}`
 	gateFields     = `"maxClients": 5, "maxCallsPerDay": 100`
 
 	fullPlan = `{"versions": {
@@ -58,7 +60,7 @@ func planOf(fields string) string {
 
 func parse(t testing.TB, text string) *lifecycle.Plan {
 	t.Helper()
-	plan, err := lifecycle.Parse([]byte(text), served)
+	plan, err := lifecycle.Parse([]byte(text), served, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +84,8 @@ type database struct {
 	err         error // of everything
 	errEvidence error // of reading evidence
 	errRelease  error // of recording a release
+	errReleased error // of looking for a release
+	errKept     error // of reading or writing what is accepted
 }
 
 // usage is the evidence of a rig.
@@ -92,6 +96,8 @@ type usage struct {
 	before   func()        // if not nil, called before evidence is read
 	during   func()        // if not nil, called while evidence is read
 	releases map[string]time.Time
+	kept     map[string]lifecycle.Accepted
+	accepts  int // how often a line was accepted
 
 	asked, looked int // how often evidence was read, and a release looked for
 	gate          lifecycle.Gate
@@ -135,7 +141,7 @@ func (u *usage) Released(version string, sunset time.Time, entry string) (time.T
 	if u.before != nil {
 		u.before()
 	}
-	return u.releases[version+sunset.Format(time.RFC3339)+entry], u.err
+	return u.releases[version+sunset.Format(time.RFC3339)+entry], errors.Join(u.err, u.errReleased)
 }
 
 func (u *usage) Release(version string, sunset time.Time, entry string) error {
@@ -148,6 +154,31 @@ func (u *usage) Release(version string, sunset time.Time, entry string) error {
 	return nil
 }
 
+func (u *usage) Accepted() (map[string]lifecycle.Accepted, error) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	text, _ := json.Marshal(u.kept) // as a database keeps it
+	kept := map[string]lifecycle.Accepted{}
+	return kept, errors.Join(json.Unmarshal(text, &kept), u.err, u.errKept)
+}
+
+func (u *usage) Accept(version string, a lifecycle.Accepted) error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if err := errors.Join(u.err, u.errKept); err != nil {
+		return err
+	}
+	u.accepts++
+	u.kept[version] = a
+	return nil
+}
+
+// line is what is kept of a version, as JSON.
+func (u *usage) line(version string) string {
+	text, _ := json.Marshal(u.kept[version].Line)
+	return string(text)
+}
+
 func (u *usage) Follow(plan string, planned []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -155,8 +186,8 @@ func (u *usage) Follow(plan string, planned []string) {
 	u.planned = planned
 }
 
-// rig is a keeper of three versions with a clock, a plan's file and a database that a
-// test sets.
+// rig is a keeper of three versions, polled once, with a clock, a plan's file and a database
+// that a test sets.
 type rig struct {
 	*lifecycle.Keeper
 	*clock.Clock
@@ -166,7 +197,9 @@ type rig struct {
 	usage *usage
 }
 
-func newUsage(d database) *usage { return &usage{database: d, releases: map[string]time.Time{}} }
+func newUsage(d database) *usage {
+	return &usage{database: d, releases: map[string]time.Time{}, kept: map[string]lifecycle.Accepted{}}
+}
 
 func newRig(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) *rig {
 	t.Helper()
@@ -184,11 +217,18 @@ func newRig(t testing.TB, now, plan string, change ...func(*lifecycle.Options)) 
 	if r.Keeper, err = lifecycle.New(o); err != nil {
 		t.Fatal(err)
 	}
+	r.Poll()
 	return r
 }
 
 // with starts a rig with a database that already says something, or that another rig has.
 func with(u *usage) func(*lifecycle.Options) { return func(o *lifecycle.Options) { o.Usage = u } }
+
+// restart is another process with the database of a rig and a plan of its own.
+func (r *rig) restart(plan string, change ...func(*lifecycle.Options)) *rig {
+	r.t.Helper()
+	return newRig(r.t, r.Now().Format(time.RFC3339), plan, append(change, with(r.usage))...)
+}
 
 // pollAt lets the keeper look at its file and its gates at a time.
 func (r *rig) pollAt(text string) {
@@ -196,10 +236,20 @@ func (r *rig) pollAt(text string) {
 	r.Poll()
 }
 
+// write writes the file at the time of the rig.
 func (r *rig) write(plan string) {
 	r.t.Helper()
-	if err := os.WriteFile(r.file, []byte(plan), 0o600); err != nil {
-		r.t.Fatal(err)
+	writeTo(r.t, r.file, plan, r.Now())
+}
+
+// writeTo writes a plan into a file as of a time.
+func writeTo(t testing.TB, file, plan string, at time.Time) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(plan), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chtimes(file, at, at); err != nil {
+		t.Fatal(err)
 	}
 }
 

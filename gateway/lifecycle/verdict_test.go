@@ -20,17 +20,24 @@ func TestVerdict(t *testing.T) {
 	const (
 		sunset     = `"sunset": "2027-03-01T00:00:00Z"`
 		gate       = sunset + `, "gate": {"maxClients": 5, "maxCallsPerDay": 100, "days": 35}`
-		unverified = sunset + `, "gate": {"days": 35, "strangers": {"maxCallsPerDay": 9, "maxShare": 0.01}}`
 		tooMany    = "v1 cannot be retired yet: 2,693 clients in 35 days (limit 5)"
-		incomplete = "v1 cannot be retired yet: the counts of 35 days are incomplete"
-		canGo      = "v1 can be retired on 1 Mar 2027: 1 client in 35 days (limit 5), 20 calls on the busiest day (limit 100)"
-		unknown    = "The earliest date is not known"
+		incomplete = "v1 cannot be retired yet: the evidence of 35 days is incomplete: no counts from noon to evening"
+		lost       = "v1 cannot be retired yet: the evidence of 35 days is incomplete: 26m of counts missing (limit 15m): " +
+			"instance web-1 (ABCDEF) from 1 Feb 2027, 10:00 UTC to 1 Feb 2027, 10:26 UTC (killed)"
+		canGo   = "v1 can be retired on 1 Mar 2027: 1 client in 35 days (limit 5), 20 calls on the busiest day (limit 100)"
+		unknown = "The earliest date is not known"
 	)
 	few := &lifecycle.Evidence{Clients: 1, Calls: 20}
 	many := &lifecycle.Evidence{Clients: 2693, Calls: 20, Earliest: on("2027-01-15")}
 	late := &lifecycle.Evidence{Clients: 2693, Calls: 20, Earliest: on("2027-03-17")}
-	gap := &lifecycle.Evidence{Clients: 1, Calls: 20, Missing: "no counts from noon to evening"}
-	share := &lifecycle.Evidence{UnverifiedShare: 0.5}
+	gap := &lifecycle.Evidence{Clients: 1, Calls: 20, Missing: []string{"no counts from noon to evening"}}
+	lacks := func(lost time.Duration) *lifecycle.Evidence {
+		from := at("2027-02-01T10:00:00Z")
+		return &lifecycle.Evidence{Clients: 1, Calls: 20, Gaps: []lifecycle.Gap{
+			{Instance: "instance web-1 (ABCDEF)", From: from, To: from.Add(lost), Reason: "killed"},
+		}}
+	}
+	neverQuiet := &lifecycle.Evidence{Clients: 2693, Calls: 20}
 	for name, tt := range map[string]struct {
 		now, fields     string
 		evidence        *lifecycle.Evidence // nil: the gate cannot be read
@@ -61,11 +68,13 @@ func TestVerdict(t *testing.T) {
 		"a gap after the sunset": {
 			"2027-03-10", gate, gap, incomplete, unknown + ": the counts must be complete first.", "", "", true,
 		},
-		"only the share": {
-			"2027-02-10", unverified, share,
-			"v1 cannot be retired yet: 50 % of all calls from unverified clients (limit 1 %)",
-			unknown + ": it depends on the calls to other versions.", "", "", true,
+		"too long a gap": {"2027-02-10", gate, lacks(26 * time.Minute), lost, "Earliest 1 Mar 2027.", "2027-03-01", "", true},
+		"a short gap": {
+			"2027-02-10", gate, lacks(4 * time.Minute), canGo + ", 4m of counts missing (limit 15m): " +
+				"instance web-1 (ABCDEF) from 1 Feb 2027, 10:00 UTC to 1 Feb 2027, 10:04 UTC (killed)", "Earliest 1 Mar 2027.",
+			"2027-03-01", "", false,
 		},
+		"no earliest date": {"2027-02-10", gate, neverQuiet, tooMany, unknown + ".", "", "", true},
 		"unreadable": {
 			"2027-02-10", gate, nil, "It is not known whether v1 can be retired: the counts cannot be read",
 			unknown + ".", "", "", true,
@@ -121,37 +130,58 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestWhatExceedsAGate: each gate compares what it counts with its limits, and says so in
-// its own terms.
-func TestWhatExceedsAGate(t *testing.T) {
-	every := lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 7}
-	unverified := every
-	unverified.Unverified = lifecycle.UnverifiedLimits{MaxCallsPerDay: 50, MaxShare: 0.01}
-	proven := every
-	proven.Count = lifecycle.CountProven
-	const calls = "101 calls on the busiest day (limit 100)"
+// A gate names every limit that is exceeded, and everything that the counts leave out: the sum
+// of all gaps is compared with what it tolerates, and the first gaps are named.
+func TestWhyAGateHolds(t *testing.T) {
+	day := at("2027-02-01T00:00:00Z")
+	gap := func(instance string, minute int, lost time.Duration) lifecycle.Gap {
+		from := day.Add(time.Duration(minute) * time.Minute)
+		return lifecycle.Gap{Instance: instance, From: from, To: from.Add(lost)}
+	}
+	gaps := []lifecycle.Gap{
+		gap("instance a", 0, 5*time.Minute), gap("instance b", 0, 5*time.Minute), gap("instance a", 30, 5*time.Minute),
+		gap("instance c", 60, time.Second), gap("instance c", 70, time.Second),
+	}
+	const (
+		calls      = "101 calls on the busiest day (limit 100)"
+		incomplete = "the evidence of 7 days is incomplete: "
+		where      = ": instance a from 1 Feb 2027, 00:00 UTC to 1 Feb 2027, 00:05 UTC, " +
+			"instance b from 1 Feb 2027, 00:00 UTC to 1 Feb 2027, 00:05 UTC, " +
+			"instance a from 1 Feb 2027, 00:30 UTC to 1 Feb 2027, 00:35 UTC"
+	)
 	for name, tt := range map[string]struct {
-		evidence                  lifecycle.Evidence
-		every, proven, unverified string // why each gate holds
+		maxGap, count string
+		evidence      lifecycle.Evidence
+		why           string
+		exceeds       bool
 	}{
 		"at the limits": {
-			lifecycle.Evidence{Clients: 5, Calls: 100, UnverifiedNames: 1000, UnverifiedCalls: 50, UnverifiedShare: 0.01}, "", "", "",
+			evidence: lifecycle.Evidence{Clients: 5, Calls: 100, Names: 1000, UnverifiedNames: 1000, UnverifiedCalls: 9999},
 		},
-		"clients": {
-			lifecycle.Evidence{Clients: 6}, "6 clients in 7 days (limit 5)", "6 proven clients in 7 days (limit 5)",
-			"6 known or registered clients in 7 days (limit 5)",
+		"clients":        {evidence: lifecycle.Evidence{Clients: 6}, why: "6 clients in 7 days (limit 5)", exceeds: true},
+		"proven clients": {"", "proven", lifecycle.Evidence{Clients: 6}, "6 proven clients in 7 days (limit 5)", true},
+		"calls":          {evidence: lifecycle.Evidence{Calls: 101}, why: calls, exceeds: true},
+		"both":           {evidence: lifecycle.Evidence{Clients: 6, Calls: 101}, why: "6 clients in 7 days (limit 5), " + calls, exceeds: true},
+		"what is missing": {
+			evidence: lifecycle.Evidence{Calls: 101, Missing: []string{"instance a is silent", "instance b is silent"}},
+			why:      calls + "; " + incomplete + "instance a is silent; instance b is silent", exceeds: true,
 		},
-		"calls":       {lifecycle.Evidence{Calls: 101}, calls, calls, calls},
-		"unverified":  {lifecycle.Evidence{UnverifiedCalls: 51}, "", "", "51 unverified calls on the busiest day (limit 50)"},
-		"their share": {lifecycle.Evidence{UnverifiedShare: 0.02}, "", "", "2 % of all calls from unverified clients (limit 1 %)"},
-		"names":       {lifecycle.Evidence{Names: 10_000, UnverifiedNames: 10_000}, "", "", ""},
+		"gaps that are tolerated": {evidence: lifecycle.Evidence{Gaps: gaps[:3]}},
+		"a second more":           {evidence: lifecycle.Evidence{Gaps: gaps[:4]}, why: incomplete + "15m1s of counts missing (limit 15m)" + where + ", 1 more gap"},
+		"two more":                {evidence: lifecycle.Evidence{Gaps: gaps}, why: incomplete + "15m2s of counts missing (limit 15m)" + where + ", 2 more gaps"},
+		"a limit of its own":      {maxGap: "1h", evidence: lifecycle.Evidence{Gaps: gaps}},
+		"none":                    {maxGap: "0s", evidence: lifecycle.Evidence{}},
+		"none is tolerated": {
+			maxGap: "0s", evidence: lifecycle.Evidence{Calls: 101, Missing: []string{"a day"}, Gaps: gaps[:1]},
+			why: calls + "; " + incomplete + "a day; 5m of counts missing (limit 0s): " +
+				"instance a from 1 Feb 2027, 00:00 UTC to 1 Feb 2027, 00:05 UTC", exceeds: true,
+		},
 	} {
-		got := []string{every.Read(tt.evidence).Why, proven.Read(tt.evidence).Why, unverified.Read(tt.evidence).Why}
-		want := []string{tt.every, tt.proven, tt.unverified}
-		if strings.Join(got, "\n") != strings.Join(want, "\n") {
-			t.Errorf("%s: got %q, want %q", name, got, want)
+		gate := lifecycle.Gate{MaxClients: 5, MaxCallsPerDay: 100, Days: 7, MaxGap: tt.maxGap, Count: tt.count}
+		if got := gate.Read(tt.evidence); got.Why != tt.why || got.Holds != (tt.why != "") {
+			t.Errorf("%s: got %t because %q, want %q", name, got.Holds, got.Why, tt.why)
 		}
-		if got := every.Exceeds(tt.evidence); got != (tt.every != "") {
+		if got := gate.Exceeds(tt.evidence); got != tt.exceeds {
 			t.Errorf("%s: exceeds the gate: %t", name, got)
 		}
 	}

@@ -59,7 +59,7 @@ func TestWalk(t *testing.T) {
 		{"2026-09-01T00:00:00Z", fullPlan, lifecycle.Deprecated, firstWindow, "", 0, false},
 		{"2027-01-12T14:00:00Z", fullPlan, lifecycle.BrowningOut, firstWindow, fault.VersionBrownout, 0.25, true},
 		{"2027-01-12T14:14:59Z", fullPlan, lifecycle.BrowningOut, firstWindow, fault.VersionBrownout, 0.25, false},
-		{"2027-01-12T14:14:59Z", strings.Replace(fullPlan, "0.25", "0.4", 1), lifecycle.BrowningOut,
+		{"2027-01-12T14:14:59Z", strings.Replace(fullPlan, `0.25}]`, `0.4}], "immediate": true`, 1), lifecycle.BrowningOut,
 			strings.Replace(firstWindow, "0.25", "0.4", 1), fault.VersionBrownout, 0.4, true},
 		{"2027-01-12T14:15:00Z", fullPlan, lifecycle.Deprecated, secondWindow, "", 0, false},
 		{"2027-02-10T14:30:00Z", fullPlan, lifecycle.BrowningOut, secondWindow, fault.VersionBrownout, 0.5, true},
@@ -106,9 +106,9 @@ func TestWalk(t *testing.T) {
 			t.Errorf("%s: v3 got %v and %v, want it untouched", tt.at, h, e)
 		}
 	}
-	r.reload(nothingPlanned)
+	r.reload(broughtBack)
 	if h, e := r.admit("v1", caller.Caller{}); r.v1().Stage != lifecycle.Active || len(h) != 0 || e != nil {
-		t.Errorf("got %v and %v in stage %s after the plan was withdrawn", h, e, r.v1().Stage)
+		t.Errorf("got %v and %v in stage %s after it was brought back", h, e, r.v1().Stage)
 	}
 }
 

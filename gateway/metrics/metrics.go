@@ -289,6 +289,7 @@ type Sources struct {
 	Registries func() []rpc.Health
 	Limiter    func() limit.Stats
 	Lifecycle  func() lifecycle.Snapshot
+	Instance   string // the ID of this run
 	Usage      func() *evidence.Stats
 	UsageNotes func() []string // what Usage leaves out
 	UsageLimit int64           // bytes of the database from which on counts are deleted
@@ -441,8 +442,8 @@ func (s Sources) sendUsage(send send) {
 					"those that an old version has seen.",
 				float64(count.Clients), labels...)
 			send("usage_calls",
-				"Calls that a version served within the last hour, day or week, by all instances that share a "+
-					"database.",
+				"Calls that a version served, or refused by a brownout, within the last hour, day or week, by all "+
+					"instances that share a database.",
 				float64(count.Calls), labels...)
 		}
 	}
@@ -457,6 +458,8 @@ func (s Sources) sendUsage(send send) {
 }
 
 func (s Sources) sendProcess(send send) {
+	send("instance_info", "Always 1. The label is the ID of this run, as in the log and in notes about the counts.",
+		1, "id", s.Instance)
 	send("clients_file_refused",
 		"1 while the clients file is not what is known, because it is bad or gone.",
 		boolValue(s.ClientsBad()))

@@ -5,17 +5,12 @@ import (
 	"encoding/hex"
 	"math"
 	"net/netip"
-	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/fault"
-)
-
-const (
-	hour = store.Hour // seconds
-	day  = store.Day
 )
 
 // Bounds of what is counted between two writes.
@@ -27,183 +22,189 @@ const (
 	maxParam      = 32
 )
 
-// outcome of a call.
-type outcome uint8
+const (
+	hour = 3600 // seconds
+	day  = 24 * hour
+)
+
+// Outcome of a call.
+type Outcome uint8
 
 const (
-	served outcome = iota
-	brownout
-	retired
-	rehearsed
-	failed
+	Served    Outcome = iota
+	Brownout          // refused by a brownout
+	Retired           // refused because the version is retired
+	Rehearsed         // refused because the client asked for a rehearsal
+	Failed            // any other error
 	outcomes
 )
 
-var outcomeNames = [outcomes]string{store.Served, store.Brownout, store.Retired, store.Rehearsed, store.Failed}
+var outcomeNames = [outcomes]string{"served", "brownout", "retired", "rehearsed", "failed"}
+
+func (o Outcome) String() string { return outcomeNames[o] }
 
 // outcomeOf is false for an answer that is not counted. What counts is a quote and
 // an error of a route that quotes. Of an old version, every route counts that its
 // sunset ends.
-func outcomeOf(e *event.Event, old bool) (o outcome, counted bool) {
+func outcomeOf(e *event.Event, old bool) (o Outcome, counted bool) {
 	ends := old && e.Route != "" && !e.Free
 	switch {
 	case e.Code == "" && (e.Pair != nil || ends && !e.Quotes):
-		return served, true
+		return Served, true
 	case e.Code == "" || !e.Quotes && !ends:
 		return 0, false
 	case e.Rehearsal:
-		return rehearsed, true
+		return Rehearsed, true
 	case e.Code == fault.VersionBrownout:
-		return brownout, true
+		return Brownout, true
 	case e.Code == fault.VersionRetired:
-		return retired, true
+		return Retired, true
 	}
-	return failed, true
+	return Failed, true
+}
+
+// Calls are those of a client of a version on a day. Times are Unix seconds by the
+// database's clock, and days Unix days, all in UTC.
+type Calls struct {
+	Client        string // its name
+	Version       string
+	Day           int64
+	By            [outcomes]int64
+	Hours         int64 // a bit for each hour with calls that were served or that a brownout refused
+	First, Seen   int64 // the first and the last call of all
+	Last          int64 // the last that was served, or refused by a brownout or the sunset; 0: none
+	Last410       int64 // the last that was refused by a brownout or the sunset; 0: none
+	LastRehearsal int64 // 0: none
+	Proven        int64 // with a key
+	Position      float64
+	Exempt        bool
+	Known, Old    bool // the operator knows the client; the version is an old one
+	Software      string
+	Network       int64                   // a keyed hash; 0: unknown
+	Findings      map[event.Finding]int64 // calls by what the current version makes of them
 }
 
 // clientDay is a client of a version on a day.
 type clientDay struct {
-	name    string
+	client  string
 	version int // its place among the versions
 	day     int64
 }
 
-// calls are those of a client of a version on a day.
-type calls struct {
-	clientDay
-	id                          int64 // of the client, once they are written
-	by                          [outcomes]int64
-	hours                       int64 // a bit for each hour with calls that were served or that a brownout refused
-	first, seen                 int64 // the first and the last call of all
-	last, last410, lastRehearse int64 // see quotegate_days; 0: none
-	proven                      int64
-	position                    float64
-	exempt                      bool
-	known, old                  bool // the operator knows the client; the version is an old one
-	software                    string
-	network                     int64     // a keyed hash; 0: unknown
-	findings                    []finding // each once
+// Hour is an outcome of a version in an hour, which begins at a time.
+type Hour struct {
+	Version string
+	Begin   int64
+	Outcome Outcome
 }
 
-// versionHour is an outcome of a version in an hour.
-type versionHour struct {
-	hour    int64
-	version int
-	outcome outcome
-}
-
-// total is all calls, and those that count under no client.
-type total struct{ calls, unnamed int64 }
+// Total is all calls, and those that count under no client.
+type Total struct{ Calls, Unnamed int64 }
 
 // counts are the calls since the last write.
 type counts struct {
-	clients             map[clientDay]*calls
-	totals              map[versionHour]total
+	clients             map[clientDay]*Calls
+	totals              map[Hour]Total
 	unverified, current int // entries of clients that are not known, of old versions and of the current one
 }
 
 // newCounts allocates room for a number of clients.
 func newCounts(clients int) *counts {
-	return &counts{clients: make(map[clientDay]*calls, clients), totals: map[versionHour]total{}}
+	return &counts{clients: make(map[clientDay]*Calls, clients), totals: map[Hour]Total{}}
 }
 
 // add counts a call at a time, of an old version or of the current one.
-func (c *counts) add(e *event.Event, version int, old bool, o outcome, at int64, key *store.Key) {
-	in := versionHour{at - at%hour, version, o}
+func (c *counts) add(e *event.Event, version int, old bool, o Outcome, at int64, key *Key) {
+	in := Hour{e.Version, at - at%hour, o}
 	sum := c.totals[in]
-	sum.calls++
-	one := c.clients[clientDay{e.Client, version, at / day}]
-	if one == nil {
-		one = c.enter(e, version, old, at, key)
+	sum.Calls++
+	client := clientDay{e.Client, version, at / day}
+	one := c.clients[client]
+	if one == nil && c.hasRoom(e, old) {
+		one = newCalls(e, old, at, key)
+		c.clients[client] = one
 	}
 	if one != nil {
 		one.add(e, o, at)
 	} else if old {
-		sum.unnamed++
+		sum.Unnamed++
 	}
 	c.totals[in] = sum
 }
 
-// enter begins to count a client, if there is room for it.
-func (c *counts) enter(e *event.Event, version int, old bool, at int64, key *store.Key) *calls {
-	known := e.Caller.Known != nil
+// hasRoom reports whether one more client may be counted, and takes its place.
+func (c *counts) hasRoom(e *event.Event, old bool) bool {
 	switch {
-	case !store.Storable(e.Client, maxName):
-		return nil
-	case known:
+	case !Storable(e.Client, maxName):
+		return false
+	case e.Caller.Known != nil:
 	case old && c.unverified < maxUnverified:
 		c.unverified++
 	case !old && c.current < maxCurrent:
 		c.current++
 	default:
-		return nil
+		return false
 	}
-	one := &calls{
-		clientDay: clientDay{e.Client, version, at / day},
-		first:     at, known: known, old: old, network: networkOf(key, e.Caller.Addr),
-		position: math.Floor(e.Caller.Identity().Position(e.Version)*1000) / 1000,
-	}
-	c.clients[one.clientDay] = one
-	return one
+	return true
 }
 
-func (c *calls) add(e *event.Event, o outcome, at int64) {
-	c.by[o]++
-	c.first = min(c.first, at)
-	c.seen = max(c.seen, at)
+func newCalls(e *event.Event, old bool, at int64, key *Key) *Calls {
+	return &Calls{
+		Client: e.Client, Version: e.Version, Day: at / day, First: at, Known: e.Caller.Known != nil, Old: old,
+		Network:  networkOf(key, e.Caller.Addr),
+		Position: math.Floor(e.Caller.Identity().Position(e.Version)*1000) / 1000,
+	}
+}
+
+func (c *Calls) add(e *event.Event, o Outcome, at int64) {
+	c.By[o]++
+	c.First = min(c.First, at)
+	c.Seen = max(c.Seen, at)
 	switch o {
-	case brownout, retired:
-		c.last410 = max(c.last410, at)
-	case rehearsed:
-		c.lastRehearse = max(c.lastRehearse, at)
+	case Brownout, Retired:
+		c.Last410 = max(c.Last410, at)
+	case Rehearsed:
+		c.LastRehearsal = max(c.LastRehearsal, at)
 	}
-	if o == served || o == brownout || o == retired {
-		c.last = max(c.last, at)
+	if o == Served || o == Brownout || o == Retired {
+		c.Last = max(c.Last, at)
 	}
-	if o == served || o == brownout {
-		c.hours |= 1 << (at % day / hour)
+	if o == Served || o == Brownout {
+		c.Hours |= 1 << (at % day / hour)
 	}
 	if e.Caller.Proven() {
-		c.proven++
+		c.Proven++
 	}
-	c.exempt = e.Exempt
-	if agent := e.Caller.Agent; agent != "" && store.Storable(agent, maxName) {
-		c.software = agent
+	c.Exempt = e.Exempt
+	if agent := e.Caller.Agent; agent != "" && Storable(agent, maxName) {
+		c.Software = agent
 	}
-	if o == served && e.Finding.Outcome != "" {
+	if o == Served && e.Finding.Outcome != "" {
 		c.find(e.Finding)
 	}
 }
 
-// finding is what the current version would have answered, with the number of calls.
-type finding struct {
-	event.Finding
-	calls int64
-}
-
 // find counts a finding. Of a client with many different ones, further ones count by
 // their outcome alone.
-func (c *calls) find(f event.Finding) {
-	is := func(known finding) bool { return known.Finding == f }
-	i := slices.IndexFunc(c.findings, is)
-	if i < 0 && (len(c.findings) >= maxFindings || !store.Storable(f.Param, maxParam)) {
+func (c *Calls) find(f event.Finding) {
+	if c.Findings[f] == 0 && (len(c.Findings) >= maxFindings || !Storable(f.Param, maxParam)) {
 		f = event.Finding{Outcome: f.Outcome}
-		i = slices.IndexFunc(c.findings, is)
 	}
-	if i < 0 {
-		i = len(c.findings)
-		c.findings = append(c.findings, finding{Finding: f})
+	if c.Findings == nil {
+		c.Findings = map[event.Finding]int64{}
 	}
-	c.findings[i].calls++
+	c.Findings[f]++
+}
+
+// Storable reports whether every database takes a text, and it has at most so many bytes.
+func Storable(s string, most int) bool {
+	return len(s) <= most && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' })
 }
 
 // nameOf is one line: "origin https://wallet.example", "agent curl #5f1c…". The
 // address prefix of an agent is hashed. "-" means that there is none.
-func nameOf(key *store.Key, id caller.Identity) string {
-	if id.Kind != caller.Agent {
-		return id.String()
-	}
-	if !id.Network.IsValid() {
+func nameOf(key *Key, id caller.Identity) string {
+	if id.Kind != caller.Agent || !id.Network.IsValid() {
 		return id.String()
 	}
 	name := make([]byte, 0, 64)
@@ -217,7 +218,7 @@ func nameOf(key *store.Key, id caller.Identity) string {
 }
 
 // networkOf is the hash of the network of an address, or 0 without one.
-func networkOf(key *store.Key, addr netip.Addr) int64 {
+func networkOf(key *Key, addr netip.Addr) int64 {
 	network := caller.Caller{Addr: addr}.Network()
 	if !network.IsValid() {
 		return 0

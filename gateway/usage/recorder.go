@@ -1,11 +1,9 @@
-// Package usage records who calls which version: calls per client, day and outcome, and
-// what the current version would answer. Of the current version it keeps totals and the
-// calls of known clients. Package store writes them; package evidence reads them.
+// Package usage counts who calls which version: calls by client, day and outcome, and what
+// the current version would answer. It knows no SQL: a Database takes the counts.
 //
-// Counting takes less than a microsecond and never blocks. Memory and database are
-// bounded. Addresses are stored only as keyed hashes of their prefix. Every batch is
-// written exactly once; while the database is unavailable, counts stay in memory. A
-// restored or replaced database and a clock that jumps are recorded as gaps.
+// Counting takes less than a microsecond and never blocks. Memory is bounded. Addresses are
+// kept only as keyed hashes of their prefix. Every batch is written exactly once; while the
+// database is unavailable, counts stay in memory.
 package usage
 
 import (
@@ -15,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -23,61 +22,103 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/evidence"
-	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/safego"
 )
 
 const (
-	writeInterval = 5 * time.Second  // between two writes, unless they take long
-	maxInterval   = 20 * time.Second // between two writes that take long
-	pauseFactor   = 20               // the pause after a write, as a multiple of its duration
+	writeInterval = 5 * time.Second // between two writes, unless they take long
+	pauseFactor   = 20              // the pause after a write, as a multiple of its duration
 	retryPause    = 200 * time.Millisecond
+	flushTimeout  = 2 * time.Second // how long a page waits for the counts since the last write
+
+	// MaxInterval is the longest pause between two writes. A process that dies loses no more.
+	MaxInterval = 20 * time.Second
+	// MaxSkew is how far two clocks that agree may be from one another.
+	MaxSkew = time.Minute
+	// NotYet is the plan of an instance that follows none yet.
+	NotYet = "?"
 )
+
+// Unusable is why a database will never take counts of this release.
+type Unusable struct{ Why error }
+
+func (u Unusable) Error() string { return u.Why.Error() }
+func (u Unusable) Unwrap() error { return u.Why }
+
+func isUnusable(err error) bool {
+	_, unusable := errors.AsType[Unusable](err)
+	return unusable
+}
+
+// Database takes what was counted.
+type Database interface {
+	// Now is the database's time. One without a clock returns ours.
+	Now(ctx context.Context, own time.Time) (time.Time, error)
+	// Write writes a batch, exactly once however often it is called with it, and returns the
+	// key under which the database hashes names.
+	Write(context.Context, *Batch) (Key, error)
+	// Tend deletes what is too old or too much, at the database's time.
+	Tend(ctx context.Context, at time.Time) error
+	// Stop notes that an instance ended with all its counts written.
+	Stop(ctx context.Context, instance string) error
+	// Refresh drops connections that may lead to the wrong place. Writes have failed or not.
+	Refresh(failed bool)
+	Close() error
+}
+
+// Batch is what one transaction writes. It is kept until the database confirms it. Its
+// number prevents that it is written twice, and shows whether the database still has the
+// batch before it.
+type Batch struct {
+	Instance, Host string
+	Plan           string // the hash of the plan that the instance follows
+	Number         int64
+	Began          time.Time     // when the one before was taken, by the database's clock
+	Until          time.Time     // when it was taken
+	Jumped         time.Duration // by which our clock, or the database's, has jumped meanwhile
+	Clients        []*Calls
+	Totals         map[Hour]Total
+}
 
 // Options of a Recorder.
 type Options struct {
-	evidence.Options
+	Versions []string         // every version that is counted
+	Current  string           // the version that findings compare with
+	Host     string           // of this run; that of the machine if empty
+	Now      func() time.Time // time.Now if nil
+	Log      *slog.Logger     // slog.Default() if nil
 
 	// After is how the recorder waits between two writes of its own. If nil, time.After.
 	After func(time.Duration) <-chan time.Time
 	// WriteTimeout is for one write; 30 seconds if zero.
 	WriteTimeout time.Duration
-	// StartTimeout is how long New waits for the database; 12 seconds if zero.
-	StartTimeout time.Duration
 }
 
 // Recorder counts calls. It is safe for concurrent use.
 type Recorder struct {
 	options  Options
-	db       *store.Store
-	reader   *evidence.Reader
-	instance string // the number of this run in the database
+	db       Database
+	instance string // the ID of this run
 	host     string
 
 	mu     sync.Mutex
 	counts *counts // since the last write
 
 	old    atomic.Pointer[[]bool] // for each version: it is not the current one, or is in the plan
-	key    atomic.Pointer[store.Key]
+	key    atomic.Pointer[Key]
 	plan   atomic.Pointer[string] // the hash of the plan that this instance follows
 	offset atomic.Int64           // what to add to our time for the database's, in seconds
-	stats  atomic.Pointer[evidence.Stats]
 	outage atomic.Pointer[outage] // nil while the database takes counts
 
-	writing  chan struct{} // full while writing; guards the fields below
-	pending  *batch        // what the database has not confirmed
-	batches  int64         // the number of the last batch
-	last     moment        // when the last batch was taken
-	cleaned  time.Time     // when old counts were last deleted
-	measured time.Time     // when stats were last read whole
-	relieved time.Time     // when counts were last given up
+	writing chan struct{} // full while writing; guards the fields below
+	pending *Batch        // what the database has not confirmed
+	batches int64         // the number of the last batch
+	last    moment        // when the last batch was taken
 
 	running context.Context // ends when Close begins
 	stop    context.CancelFunc
-	done    chan struct{}
+	done    chan struct{} // closed when the loop has ended; nil until Start
 	once    sync.Once
 }
 
@@ -87,14 +128,20 @@ type outage struct {
 	err   error
 }
 
-// New starts to write to a database, which is the recorder's from then on. It fails if
-// the file is not a usable database, or a later release has written to it. If the
-// database is unavailable, New logs that and connects later; what is wrong with it then,
-// Unfit says.
-func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
+// moment is one time, by our clock and by the database's.
+type moment struct{ own, database time.Time }
+
+// idLength is that of an instance's ID: 50 random bits, short enough to read out.
+const idLength = 10
+
+// New counts for a database, which is the recorder's from then on. It waits for nothing.
+func New(db Database, o Options) *Recorder {
+	o.Versions = slices.Clone(o.Versions)
 	o.Log = cmp.Or(o.Log, slog.Default())
+	if o.Host == "" {
+		o.Host, _ = os.Hostname() // without one, the instance has no name
+	}
 	o.WriteTimeout = cmp.Or(o.WriteTimeout, 30*time.Second)
-	o.StartTimeout = cmp.Or(o.StartTimeout, 12*time.Second)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
@@ -104,36 +151,35 @@ func New(ctx context.Context, db *store.Store, o Options) (*Recorder, error) {
 	r := &Recorder{
 		options:  o,
 		db:       db,
-		instance: rand.Text(),
+		instance: rand.Text()[:idLength],
+		host:     o.Host,
 		counts:   newCounts(0),
 		writing:  make(chan struct{}, 1),
-		done:     make(chan struct{}),
 	}
-	writer := evidence.Writer{Instance: r.instance, Flush: r.flushSoon, Notes: r.outageNotes}
-	r.reader = evidence.New(db, o.Options, writer)
-	r.host, _ = os.Hostname() // without one, the instance has no name
-	unknown := store.KeyFrom(rand.Text())
+	unknown := KeyFrom(rand.Text())
 	r.key.Store(&unknown)
-	r.stats.Store(&evidence.Stats{Since: r.options.Now()})
-	r.last = moment{own: r.options.Now(), database: r.options.Now()}
-	r.Follow(store.NotYet, nil)
-	r.running, r.stop = context.WithCancel(context.WithoutCancel(ctx))
-	starting, cancel := context.WithTimeout(r.running, r.options.StartTimeout)
-	defer cancel()
-	err := safego.Try(r.options.Log, "writing the counts", func() error { return r.write(starting) })
-	if hopeless(err) {
-		r.stop()
-		_ = db.Close() // the first error matters
-		return nil, fmt.Errorf("USAGE_DB: %w", err)
-	}
-	r.note(err)
-	safego.Go(r.options.Log, "writing counts until the end", r.run)
-	return r, nil
+	r.last = moment{own: o.Now(), database: o.Now()}
+	r.Follow(NotYet, nil)
+	r.running, r.stop = context.WithCancel(context.Background())
+	return r
 }
 
-// hopeless reports whether err means that the database will never work with this
-// release.
-func hopeless(err error) bool { return store.Damaged(err) || errors.Is(err, store.ErrUnknownSchema) }
+// Start begins to write, and returns after the first attempt or when ctx ends. The error
+// says that the database will never work with this release. If the database is
+// unavailable, Start logs that; what is wrong with it later, Unfit says.
+func (r *Recorder) Start(ctx context.Context) error {
+	starting, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer safego.WhenDone(r.running, r.options.Log, "ending the first write", cancel)()
+	err := safego.Try(r.options.Log, "writing the counts", func() error { return r.write(starting) })
+	if isUnusable(err) {
+		return fmt.Errorf("USAGE_DB: %w", err)
+	}
+	r.note(err)
+	r.done = make(chan struct{})
+	safego.Go(r.options.Log, "writing counts until the end", r.run)
+	return nil
+}
 
 // run writes until the recorder is closed.
 func (r *Recorder) run() {
@@ -147,7 +193,7 @@ func (r *Recorder) run() {
 		}
 		began := time.Now()
 		safego.Do(r.options.Log, "writing the counts", func() { _ = r.Flush(r.running) }) // an error is noted
-		pause = min(max(writeInterval, pauseFactor*time.Since(began)), maxInterval)
+		pause = min(max(writeInterval, pauseFactor*time.Since(began)), MaxInterval)
 	}
 }
 
@@ -179,28 +225,18 @@ func (r *Recorder) Follow(hash string, planned []string) {
 	r.plan.Store(&hash)
 }
 
-// Reader reads this database, with what this process has counted since its last write.
-func (r *Recorder) Reader() *evidence.Reader { return r.reader }
+// Instance is the ID of this run, as the database has it.
+func (r *Recorder) Instance() string { return r.instance }
 
-// Own is what one known client did on each version; see evidence.Reader.
-func (r *Recorder) Own(ctx context.Context, client string) ([]lifecycle.Own, error) {
-	return r.reader.Own(ctx, client)
-}
-
-// MaxBytes is the size of the database above which counts are given up.
-func (r *Recorder) MaxBytes() int64 { return r.db.Most }
+// Plan is the hash of the plan that this run follows.
+func (r *Recorder) Plan() string { return *r.plan.Load() }
 
 // Name is the name of a client in the report and the log. It holds no address,
 // only a hash.
 func (r *Recorder) Name(id caller.Identity) string { return nameOf(r.key.Load(), id) }
 
-// Stats are as of the last write. Until the database has been read, they are empty.
-func (r *Recorder) Stats() *evidence.Stats { return r.stats.Load() }
-
-// Notes says what the numbers do not include. It is empty if nothing is missing.
-func (r *Recorder) Notes() []string { return append(r.outageNotes(), r.stats.Load().Notes...) }
-
-func (r *Recorder) outageNotes() []string {
+// Notes says which counts are not in the database. It is empty if all are.
+func (r *Recorder) Notes() []string {
 	notes := []string{}
 	if f := r.outage.Load(); f != nil {
 		notes = append(notes, fmt.Sprintf("counts have not been written since %s and stay in memory: %v",
@@ -209,10 +245,10 @@ func (r *Recorder) outageNotes() []string {
 	return notes
 }
 
-// Unfit is an error if a later release has written to the database, so that no count can
-// be written until one of them is replaced.
+// Unfit is an error if the database will never take counts of this release, so that one of
+// them has to be replaced.
 func (r *Recorder) Unfit() error {
-	if f := r.outage.Load(); f != nil && errors.Is(f.err, store.ErrUnknownSchema) {
+	if f := r.outage.Load(); f != nil && isUnusable(f.err) {
 		return fmt.Errorf("USAGE_DB: %w", f.err)
 	}
 	return nil
@@ -233,15 +269,94 @@ func (r *Recorder) note(err error) {
 	}
 }
 
-// flushTimeout is how long a page waits for the counts since the last write.
-const flushTimeout = 2 * time.Second
+// Flush writes what was counted. It logs the start and the end of an outage.
+func (r *Recorder) Flush(ctx context.Context) error {
+	err := r.write(ctx)
+	if !errors.Is(ctx.Err(), context.Canceled) { // which is no outage
+		r.note(err)
+	}
+	return err
+}
 
-// flushSoon writes the waiting counts, so that a page shows them. If that fails or takes
+// WriteSoon writes the waiting counts, so that a page shows them. If that fails or takes
 // long, the page shows what was written before, and the next write has them.
-func (r *Recorder) flushSoon(ctx context.Context) {
+func (r *Recorder) WriteSoon(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	_ = r.write(limited)
+}
+
+// write takes all steps of a write, one writer at a time.
+func (r *Recorder) write(ctx context.Context) error {
+	select {
+	case r.writing <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-r.writing }()
+	limited, cancel := context.WithTimeout(ctx, r.options.WriteTimeout)
+	defer cancel()
+	r.db.Refresh(r.outage.Load() != nil)
+	for _, step := range []func(context.Context) error{r.writePending, r.collect, r.writePending} {
+		if err := step(limited); err != nil {
+			return err
+		}
+	}
+	return r.db.Tend(limited, r.last.database)
+}
+
+// writePending writes the batch that the database has not confirmed, if there is one.
+func (r *Recorder) writePending(ctx context.Context) error {
+	b := r.pending
+	if b == nil {
+		return nil
+	}
+	key, err := r.db.Write(ctx, b)
+	if err != nil {
+		return err
+	}
+	r.key.Store(&key) // another one if the database was replaced
+	r.pending = nil
+	if b.Number == 1 && r.outage.Load() != nil {
+		r.options.Log.Warn("usage: calls before the database first answered have names of their own, " +
+			"where a name is made from an address")
+	}
+	return nil
+}
+
+// collect makes a batch of what was counted. If our clock is far from the database's, calls
+// are counted by the database's from then on.
+func (r *Recorder) collect(ctx context.Context) error {
+	now := moment{own: r.options.Now()}
+	database, err := r.db.Now(ctx, now.own)
+	if err != nil {
+		return err
+	}
+	now.database = database
+	offset := now.database.Sub(now.own)
+	if offset.Abs() <= MaxSkew {
+		offset = 0
+	}
+	r.offset.Store(int64(offset / time.Second))
+	elapsed := now.own.Sub(r.last.own) // which does not jump
+	if r.batches == 0 {
+		r.last.database = now.database.Add(-elapsed)
+	}
+	r.batches++
+	b := &Batch{
+		Instance: r.instance, Host: r.host, Plan: r.Plan(),
+		Number: r.batches, Began: r.last.database, Until: now.database,
+	}
+	b.Jumped = now.database.Round(0).Sub(r.last.database.Round(0)) - elapsed
+	r.last = now
+	r.mu.Lock()
+	taken := r.counts
+	r.counts = newCounts(len(taken.clients) / 2)
+	r.mu.Unlock()
+	b.Clients = slices.Collect(maps.Values(taken.clients))
+	b.Totals = taken.totals
+	r.pending = b
+	return nil
 }
 
 // Close writes the remaining counts, and tries again if that fails. It returns when that
@@ -249,7 +364,11 @@ func (r *Recorder) flushSoon(ctx context.Context) {
 // are lost. Calls observed later are lost too.
 func (r *Recorder) Close(ctx context.Context) (err error) {
 	r.once.Do(func() {
-		r.stop() // ends the writes that are under way
+		r.stop()           // ends the writes that are under way
+		if r.done == nil { // it was never started, so that it has written nothing
+			err = r.db.Close()
+			return
+		}
 		done := make(chan error, 1)
 		safego.Go(r.options.Log, "writing the last counts", func() {
 			<-r.done
@@ -274,11 +393,9 @@ func (r *Recorder) writeLast(ctx context.Context) error {
 	for {
 		err := r.Flush(ctx)
 		if err == nil {
-			q := r.db.Ask(ctx)
-			q.Exec("update quotegate_instances set stopped = written where instance = $1", r.instance)
-			err = q.Err
+			err = r.db.Stop(ctx, r.instance)
 		}
-		if err == nil || hopeless(err) {
+		if err == nil || isUnusable(err) {
 			return err
 		}
 		select {

@@ -60,8 +60,8 @@ func read(path string, size int64) ([]byte, error) {
 // Decode fills into, a pointer to a struct, from one JSON object, and returns the
 // problems, to which a caller may add its own. What has a problem stays zero. For a
 // file that is not a JSON object there is only one. A struct has a json tag on every
-// field that is read, and its values are strings, numbers, booleans, texts that decode
-// themselves, and structs, maps and slices of these.
+// field that is read, and its values are strings, numbers, booleans, texts and JSON that
+// decode themselves, and structs, maps and slices of these.
 func Decode(data []byte, into any) *Problems {
 	problems := &Problems{data: data, places: map[string]int{}}
 	w := walker{problems, json.NewDecoder(bytes.NewReader(data))}
@@ -154,7 +154,7 @@ func (w walker) value(path string, v reflect.Value) {
 	}
 	kind := map[byte]string{'{': "object", '[': "array"}[first]
 	switch {
-	case kind == "":
+	case kind == "" || decodesJSON(v):
 		w.scalar(path, v)
 	case kind != wanted(v):
 		w.Add(path, "got %s, want %s", kind, wanted(v))
@@ -164,6 +164,13 @@ func (w walker) value(path string, v reflect.Value) {
 	default:
 		w.array(path, v)
 	}
+}
+
+// decodesJSON reports whether values like v decode themselves from JSON of any kind.
+func decodesJSON(v reflect.Value) bool {
+	_, isText := v.Addr().Interface().(encoding.TextUnmarshaler)
+	_, isJSON := v.Addr().Interface().(json.Unmarshaler)
+	return isJSON && !isText
 }
 
 func (w walker) scalar(path string, v reflect.Value) {

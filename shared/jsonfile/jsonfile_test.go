@@ -2,6 +2,7 @@ package jsonfile_test
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -101,6 +102,30 @@ func TestKeysWithoutAField(t *testing.T) {
 	}
 	if got.Tags[""] != 3 || got.Skipped != nil || got.hidden != nil {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// length is that of its JSON, which must not be empty.
+type length int
+
+func (n *length) UnmarshalJSON(text []byte) error {
+	*n = length(len(text))
+	if *n == 2 {
+		return errors.New("is empty")
+	}
+	return nil
+}
+
+// TestJSONThatDecodesItself is passed on as it is, of whatever kind it is.
+func TestJSONThatDecodesItself(t *testing.T) {
+	var got struct {
+		Lengths []length  `json:"lengths"`
+		At      time.Time `json:"at"`
+	}
+	err := jsonfile.Decode([]byte(`{"lengths": [{"a": [{}]}, [1], 17777, {}], "at": []}`), &got).Err()
+	const want = "line 1, column 39: lengths[3]: is empty\nline 1, column 50: at: got array, want string"
+	if err == nil || err.Error() != want || !slices.Equal(got.Lengths, []length{11, 3, 5, 0}) {
+		t.Errorf("got %v and %v", got, err)
 	}
 }
 

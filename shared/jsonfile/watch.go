@@ -48,6 +48,14 @@ func (w *Watch[T]) Start() (T, error) {
 	})
 }
 
+// Forget has the next Poll take the file as a change, even if its text is in use.
+func (w *Watch[T]) Forget() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.seen = [sha256.Size]byte{}
+	w.inUse = w.seen
+}
+
 // Run looks at the file every few seconds until the context ends.
 func (w *Watch[T]) Run(ctx context.Context) {
 	safego.Every(ctx, PollEvery, w.Log, "polling the "+w.What, func() { w.Poll(false) })

@@ -135,6 +135,11 @@ func TestWatchKeepsTheLastGoodFile(t *testing.T) {
 			if w.Refused() != nil || name != "" || log.Count("the test file is valid and in use") != 1 {
 				t.Errorf("the first file is back: got %+v, %q\n%s", w.Refused(), name, log.String())
 			}
+			w.Forget()
+			w.Poll(false)
+			if w.Refused() != nil || name != "first" {
+				t.Errorf("the first file is forgotten: got %+v, %q", w.Refused(), name)
+			}
 			put(t, path, `{"name": 7}`)
 			refused("name: got number, want string", 4)
 			put(t, path, `{"name": "second"}`)

@@ -21,6 +21,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
+	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/calldata"
 	"github.com/quotegate/quotegate/shared/cctp"
@@ -203,13 +204,13 @@ func newGateway(ctx context.Context, service api.Service, clients *caller.Client
 		return nil, err
 	}
 	modules := gateway.Modules(service)
-	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(modules), Usage: unused{}, Log: log})
+	life, err := lifecycle.New(lifecycle.Options{Versions: gateway.Names(modules), Now: time.Now, Log: log})
 	if err != nil {
 		return nil, err
 	}
 	return gateway.New(gateway.Config{LegacyHosts: []string{"legacy.example"}}, gateway.Parts{
 		Modules: modules, RetiredVersions: gateway.RetiredVersions,
-		Lifecycle: life, Limiter: limiter, Clients: clients, Usage: unused{}, Log: log,
+		Lifecycle: life, Limiter: limiter, Clients: clients, Names: unused{}, Usage: unused{}, Log: log,
 	}), nil
 }
 
@@ -253,11 +254,13 @@ func someClients(t testing.TB) *caller.Clients {
 	return clients
 }
 
-// unused counts no calls. There is no gate that would ask.
-type unused struct{ lifecycle.Usage }
+// unused counts no calls.
+type unused struct{}
 
-func (unused) Name(who caller.Identity) string                      { return who.String() }
-func (unused) Own(context.Context, string) ([]lifecycle.Own, error) { return nil, nil }
+func (unused) Name(who caller.Identity) string { return who.String() }
+func (unused) Own(context.Context, string, string, []lifecycle.Standing) (usage.Own, error) {
+	return usage.Own{}, nil
+}
 
 // sentence is an error for the client to read, as those of accounts are.
 type sentence string

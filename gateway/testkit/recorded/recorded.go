@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,10 +20,10 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
@@ -34,39 +35,48 @@ var Noon = time.Date(2027, 3, 10, 12, 32, 10, 0, time.UTC)
 // Rig is a recorder under test, of the versions v3 and v1, of which v3 is the current one.
 type Rig struct {
 	*usage.Recorder
-	Read  *evidence.Reader
-	Store *store.Store
+	Read  *evidence.DB
 	DB    *sql.DB // its connections
 	Clock *clock.Clock
 	Log   *journal.Journal
 }
 
-// Option changes what a recorder is begun with.
-type Option func(*clock.Clock, *store.Store, *usage.Options)
+// Setup is what a recorder is begun with.
+type Setup struct {
+	Clock    *clock.Clock // of the database
+	Evidence evidence.Options
+	Usage    usage.Options
+	Start    time.Duration // that the first write may take
+}
+
+// Option changes that.
+type Option func(*Setup)
 
 // Versions are those that a rig serves.
 var Versions = []string{"v3", "v1"}
 
 // Knowing has the operator know clients.
 func Knowing(known func(recorded string) (caller.Client, bool)) Option {
-	return func(_ *clock.Clock, _ *store.Store, o *usage.Options) { o.Known = known }
+	return func(s *Setup) { s.Evidence.Known = known }
 }
 
 // Asking has a registry that tells which integrators it has.
 func Asking(registered func(ctx context.Context, id string) (bool, error)) Option {
-	return func(_ *clock.Clock, _ *store.Store, o *usage.Options) { o.Registered = registered }
+	return func(s *Setup) { s.Evidence.Registered = registered }
 }
 
 // Ahead has the recorder's own clock be ahead of the database's.
 func Ahead(d time.Duration) Option {
-	return func(c *clock.Clock, _ *store.Store, o *usage.Options) {
-		o.Now = func() time.Time { return c.Now().Add(d) }
+	return func(s *Setup) {
+		now := func() time.Time { return s.Clock.Now().Add(d) }
+		s.Evidence.Now = now
+		s.Usage.Now = now
 	}
 }
 
 // Begin starts a recorder, which writes when the test says so. It is closed at the end of
 // the test.
-func Begin(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) *Rig {
+func Begin(t testing.TB, cfg evidence.Config, at *clock.Clock, options ...Option) *Rig {
 	t.Helper()
 	r, err := Start(t, cfg, at, options...)
 	if err != nil {
@@ -77,29 +87,35 @@ func Begin(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) *
 }
 
 // Start is Begin that may fail.
-func Start(t testing.TB, cfg store.Config, at *clock.Clock, options ...Option) (*Rig, error) {
+func Start(t testing.TB, cfg evidence.Config, at *clock.Clock, options ...Option) (*Rig, error) {
 	t.Helper()
 	r := &Rig{Clock: at, Log: &journal.Journal{}}
-	db, err := store.Open(cfg)
+	log := slog.New(slog.NewTextHandler(r.Log, nil))
+	never := func(time.Duration) <-chan time.Time { return nil } // after the first write only the test writes
+	setup := Setup{
+		Clock:    at,
+		Evidence: evidence.Options{Versions: Versions, Current: "v3", Now: at.Now, Log: log, Clock: at.Now},
+		Start:    30 * time.Second,
+		Usage:    usage.Options{Versions: Versions, Current: "v3", Now: at.Now, Log: log, After: never},
+	}
+	for _, option := range options {
+		option(&setup)
+	}
+	db, err := evidence.Open(cfg, setup.Evidence)
 	if err != nil {
 		return nil, err
 	}
-	db.Clock = at.Now
-	never := func(time.Duration) <-chan time.Time { return nil } // after the first write only the test writes
-	o := usage.Options{After: never, Options: evidence.Options{
-		Versions: Versions, Current: "v3", Now: at.Now, Log: slog.New(slog.NewTextHandler(r.Log, nil)),
-		Slow: time.Hour, // no test gets what was read before
-	}}
-	for _, option := range options {
-		option(at, db, &o)
+	r.Read = db
+	r.DB = db.Writer()
+	r.Recorder = usage.New(db, setup.Usage)
+	db.Attach(r.Recorder)
+	starting, cancel := context.WithTimeout(t.Context(), setup.Start)
+	defer cancel()
+	if err := r.Start(starting); err != nil {
+		r.Kill()
+		return nil, err
 	}
-	r.Recorder, err = usage.New(t.Context(), db, o)
-	if err == nil {
-		r.Read = r.Reader()
-		r.Store = db
-		r.DB = db.DB
-	}
-	return r, err
+	return r, nil
 }
 
 // Kill ends it as kill -9 would: what is not written yet never is, and it writes no more.
@@ -141,6 +157,22 @@ func (r *Rig) Gate(t testing.TB, version string, gate lifecycle.Gate) lifecycle.
 	return e
 }
 
+// Missing is what the evidence of v1 leaves out: what holds a gate in any case, and gaps.
+func (r *Rig) Missing(t testing.TB, days int) string {
+	t.Helper()
+	e := r.Evidence(t, "v1", days)
+	all := e.Missing
+	for _, g := range e.Gaps {
+		all = append(all, fmt.Sprintf("%s from %s to %s: %s", g.Instance, humanize.DateTime(g.From),
+			humanize.DateTime(g.To), g.Reason))
+	}
+	return strings.Join(all, "; ")
+}
+
+// Stats and Notes are as of the last write.
+func (r *Rig) Stats() *evidence.Stats { return r.Read.Stats() }
+func (r *Rig) Notes() []string        { return append(r.Recorder.Notes(), r.Stats().Notes...) }
+
 // Flush writes what was counted.
 func (r *Rig) Flush(t testing.TB) {
 	t.Helper()
@@ -160,7 +192,7 @@ func (r *Rig) Up(t testing.TB, d time.Duration) {
 func (r *Rig) Age(t testing.TB, days int) {
 	t.Helper()
 	r.Flush(t)
-	since := r.Clock.Now().Unix() - int64(days)*store.Day
+	since := r.Clock.Now().Unix() - int64(days)*86_400
 	r.Exec(t, fmt.Sprintf("update quotegate_meta set value = '%d' where name = 'since'", since))
 	r.Exec(t, fmt.Sprintf("update quotegate_instances set started = %d", since))
 }
@@ -247,23 +279,23 @@ func Agent(addr string) caller.Identity {
 }
 
 // OnEach runs a test on an empty database of every kind, SQLite in memory.
-func OnEach(t *testing.T, test func(*testing.T, store.Config)) {
+func OnEach(t *testing.T, test func(*testing.T, evidence.Config)) {
 	onBoth(t, "", test)
 }
 
 // OnDisk runs a test on an empty database of every kind that outlives a process.
-func OnDisk(t *testing.T, test func(*testing.T, store.Config)) {
+func OnDisk(t *testing.T, test func(*testing.T, evidence.Config)) {
 	onBoth(t, filepath.Join(t.TempDir(), "usage ?%41.db"), test)
 }
 
-func onBoth(t *testing.T, sqlite string, test func(*testing.T, store.Config)) {
+func onBoth(t *testing.T, sqlite string, test func(*testing.T, evidence.Config)) {
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		test(t, store.Config{DB: sqlite})
+		test(t, evidence.Config{DB: sqlite})
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		test(t, store.Config{DB: postgres.Shared(t).Fresh(t)})
+		test(t, evidence.Config{DB: postgres.Shared(t).Fresh(t)})
 	})
 }
 

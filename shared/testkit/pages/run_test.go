@@ -201,7 +201,7 @@ func playRetire(t *testing.T, blocks []pages.Block) {
 	shell.Play(t, before)
 
 	gateway.End(syscall.SIGTERM)
-	looksOlder(t, filepath.Join(shell.Dir, "usage.db"), 40)
+	looksOlder(t, filepath.Join(shell.Dir, "usage.db"), 100)
 	sunset := time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)
 	shell.Shown = append(slices.Clone(addresses), "2027-03-01T00:00:00Z", sunset)
 	writeFiles(t, shell.Dir, map[string]string{"plan.json": fmt.Sprintf(releasePlan, sunset)})
@@ -212,7 +212,7 @@ func playRetire(t *testing.T, blocks []pages.Block) {
 
 // releasePlan is the plan of the page for one instance, without its windows.
 const releasePlan = `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": %q,
-	"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1",
+	"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1", "immediate": true,
 	"gate": {"maxClients": 5, "maxCallsPerDay": 100, "days": 35, "instances": 1}}}}`
 
 // blocksBelow takes the blocks below a heading, up to the next one, out of those of a page.

@@ -1,4 +1,4 @@
-package store
+package usage
 
 import (
 	"crypto/sha256"

@@ -1,4 +1,4 @@
-package usage_test
+package evidence_test
 
 import (
 	"fmt"
@@ -8,35 +8,17 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
-// BenchmarkObserve counts a call.
-func BenchmarkObserve(b *testing.B) {
-	for name, e := range map[string]*event.Event{
-		"old client": {Time: noon, Version: "v1", Client: a, Pair: recorded.Pair, Finding: sameMoney},
-		"current":    {Time: noon, Version: "v3", Client: a, Pair: recorded.Pair},
-	} {
-		b.Run(name, func(b *testing.B) {
-			r := recorded.Begin(b, store.Config{}, clock.At(noon))
-			b.ReportAllocs()
-			b.RunParallel(func(p *testing.PB) {
-				for p.Next() {
-					r.Observe(e)
-				}
-			})
-		})
-	}
-}
-
 // BenchmarkWrite writes a batch of clients that are in the database already.
 func BenchmarkWrite(b *testing.B) {
-	for kind, cfg := range map[string]func() store.Config{
-		"sqlite":   func() store.Config { return store.Config{DB: filepath.Join(b.TempDir(), "usage.db")} },
-		"postgres": func() store.Config { return store.Config{DB: postgres.Shared(b).Fresh(b)} },
+	for kind, cfg := range map[string]func() evidence.Config{
+		"sqlite":   func() evidence.Config { return evidence.Config{DB: filepath.Join(b.TempDir(), "usage.db")} },
+		"postgres": func() evidence.Config { return evidence.Config{DB: postgres.Shared(b).Fresh(b)} },
 	} {
 		b.Run(kind, func(b *testing.B) {
 			r := recorded.Begin(b, cfg(), clock.At(noon))

@@ -1,4 +1,4 @@
-package usage_test
+package evidence_test
 
 import (
 	"fmt"
@@ -9,9 +9,8 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
-	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 )
@@ -76,7 +75,7 @@ func TestDays(t *testing.T) {
 			by(quote, caller.Caller{Known: acme.Known}, false)}, "v1 0 | 3 0 0 0 0 | 4096 | 0 - - | 2 0"},
 		{"exempt at last", []event.Event{quote, by(quote, caller.Caller{}, true)}, "v1 0 | 2 0 0 0 0 | 4096 | 0 - - | 0 1"},
 	}
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		for _, often := range []bool{false, true} {
 			r := recorded.Begin(t, cfg, clock.At(noon))
 			for _, test := range cases {
@@ -96,7 +95,7 @@ func TestDays(t *testing.T) {
 				rows := ask(t, r, fmt.Sprintf(`select version, day - %d, '|', served, brownout, retired, rehearsed, failed,
 					'|', hours, '|', nullif(last, 0) - %d, nullif(last_410, 0) - %[2]d, nullif(last_rehearsal, 0) - %[2]d,
 					'|', proven, exempt from quotegate_days join quotegate_clients on id = client
-					where name = 'client %s%v' order by version, day`, noon.Unix()/store.Day, noon.Unix(), test.name, often))
+					where name = 'client %s%v' order by version, day`, noon.Unix()/86_400, noon.Unix(), test.name, often))
 				expect(t, fmt.Sprint(test.name, often), strings.ReplaceAll(rows, "<nil>", "-"), test.want)
 			}
 			if !often {
@@ -111,8 +110,8 @@ func TestDays(t *testing.T) {
 // A batch may have the same finding on two days: that of the later day counts. A client
 // with many kinds of findings loses none of its refusals, and what no database takes
 // reaches none.
-func TestFindings(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+func TestFindingsAreKept(t *testing.T) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(noon))
 		kinds := "select finding, calls from quotegate_findings"
 		r.Found(c, 3, sameMoney)
@@ -133,7 +132,7 @@ func TestFindings(t *testing.T) {
 			}
 			r.Found(a, 1, sameMoney)
 		}
-		bad := []string{strings.Repeat("x", usage.MaxName+1), "line\nline", "\xff\xfe", "a\x00b"}
+		bad := []string{strings.Repeat("x", 512+1), "line\nline", "\xff\xfe", "a\x00b"}
 		for _, bad := range bad {
 			r.Call(bad, 1)
 			r.Found(b, 1, event.Finding{Outcome: event.Refused, Code: fault.MissingParameter, Param: bad})
@@ -155,7 +154,7 @@ func TestFindings(t *testing.T) {
 
 // Of the current version, unverified clients count in the totals alone, until it is in the plan.
 func TestCurrentVersion(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(noon))
 		r.Call(a, 1)
 		r.Flush(t)
@@ -179,7 +178,7 @@ func TestCurrentVersion(t *testing.T) {
 
 // A network adds 20 names a day. Its further calls count without a name, and gates know.
 func TestNetworkInventsClients(t *testing.T) {
-	recorded.OnEach(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
 		clock := clock.At(noon)
 		r := recorded.Begin(t, cfg, clock)
 		flood := func(what string) {
@@ -192,7 +191,7 @@ func TestNetworkInventsClients(t *testing.T) {
 		r.Up(t, 26*time.Hour)
 		flood("one")
 		names := func() int { return r.Rows(t, "quotegate_clients") }
-		if got := names(); got != 1+usage.NewPerNetwork {
+		if got := names(); got != 1+evidence.NewPerNetwork {
 			t.Errorf("got %d names", got)
 		}
 		r.From("203.0.113.9", "https://early.example")  // is there
@@ -203,17 +202,17 @@ func TestNetworkInventsClients(t *testing.T) {
 			r = recorded.Begin(t, cfg, clock)
 		}
 		flood("two")
-		if got := names(); got != 1+usage.NewPerNetwork+2 {
+		if got := names(); got != 1+evidence.NewPerNetwork+2 {
 			t.Errorf("got %d names, want another network's and the known client's too", got)
 		}
 		expect(t, "early", ask(t, r, `select count(*) from quotegate_days join quotegate_clients on id = client
 			where name = 'origin https://early.example'`), "2")
 		unnamed := "select cast(sum(calls) as bigint), cast(sum(unnamed) as bigint) from quotegate_totals"
 		expect(t, "totals", ask(t, r, unnamed), "104 80")
-		contains(t, "gate", r.Evidence(t, "v1", 1).Missing, "80 calls are not attributed to a client")
+		contains(t, "gate", r.Missing(t, 1), "80 calls are not attributed to a client")
 		r.Up(t, 24*time.Hour)
 		flood("three")
-		if got := names(); got != 1+2*usage.NewPerNetwork+2 {
+		if got := names(); got != 1+2*evidence.NewPerNetwork+2 {
 			t.Errorf("got %d names on the next day", got)
 		}
 	})
@@ -222,9 +221,9 @@ func TestNetworkInventsClients(t *testing.T) {
 // All unverified clients together add 50,000 names a day.
 func TestManyNetworksInventClients(t *testing.T) {
 	t.Parallel()
-	r := recorded.Begin(t, store.Config{}, clock.At(noon))
+	r := recorded.Begin(t, evidence.Config{}, clock.At(noon))
 	r.Exec(t, fmt.Sprintf(`with recursive n(i) as (select 1 union all select i + 1 from n where i < %d)
-		insert into quotegate_clients select i, 'origin ' || i, 'origin', '', i, %d from n`, usage.NewPerDay-1, noon.Unix()))
+		insert into quotegate_clients select i, 'origin ' || i, 'origin', '', i, %d from n`, evidence.NewPerDay-1, noon.Unix()))
 	r.Call(a, 1)
 	r.Flush(t)
 	r.Call(a, 1)
@@ -233,36 +232,4 @@ func TestManyNetworksInventClients(t *testing.T) {
 	r.Flush(t)
 	expect(t, "served", served(t, r), "client Acme 1, a.example 2")
 	expect(t, "totals", ask(t, r, "select calls, unnamed from quotegate_totals"), "4 1")
-}
-
-// Between two writes there is room for some unverified clients, and for all known clients.
-func TestMemoryIsBounded(t *testing.T) {
-	t.Parallel()
-	r := recorded.Begin(t, store.Config{}, clock.At(noon))
-	for i := range usage.MaxUnverified + 100 {
-		r.Call(fmt.Sprint("origin https://", i), 1)
-	}
-	r.Call("origin https://7", 1)
-	r.As("v1", caller.Caller{Known: &caller.Client{Name: "Acme"}})
-	r.Flush(t)
-	if got := r.Rows(t, "quotegate_clients"); got != usage.MaxUnverified+1 {
-		t.Errorf("got %d names", got)
-	}
-	totals := ask(t, r, "select calls, unnamed from quotegate_totals")
-	expect(t, "totals", totals, fmt.Sprint(usage.MaxUnverified+102, 100))
-	r.Call(c, 1)
-	r.Flush(t)
-	if got := r.Rows(t, "quotegate_clients"); got != usage.MaxUnverified+2 {
-		t.Errorf("got %d names, want room after a write", got)
-	}
-}
-
-// A client that calls again takes no memory.
-func TestClientsThatCallAgainAllocateNothing(t *testing.T) {
-	r := recorded.Begin(t, store.Config{}, clock.At(noon))
-	e := &event.Event{Time: noon, Version: "v1", Client: a, Pair: recorded.Pair, Finding: sameMoney}
-	r.Observe(e)
-	if got := testing.AllocsPerRun(1000, func() { r.Observe(e) }); got != 0 {
-		t.Errorf("got %v allocations a call", got)
-	}
 }

@@ -1,4 +1,4 @@
-package usage_test
+package evidence_test
 
 import (
 	"bytes"
@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
-	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
 
@@ -79,7 +78,7 @@ func contains(t testing.TB, what, got, want string) {
 
 // with changes the options of a recorder.
 func with(change func(*usage.Options)) recorded.Option {
-	return func(_ *clock.Clock, _ *store.Store, o *usage.Options) { change(o) }
+	return func(s *recorded.Setup) { change(&s.Usage) }
 }
 
 // fails has a write fail, and returns why.
@@ -109,7 +108,7 @@ func soon(t testing.TB, r *recorded.Rig) {
 // wire leads to a fresh database of the shared PostgreSQL, and can be broken.
 type wire struct {
 	net.Listener
-	store.Config
+	evidence.Config
 	direct  string       // the address without the wire
 	ice     sync.RWMutex // locked: nothing gets through, and nobody is told
 	cut     atomic.Bool  // connections break

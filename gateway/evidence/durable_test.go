@@ -1,9 +1,8 @@
-package usage_test
+package evidence_test
 
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -15,8 +14,8 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/caller"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
-	"github.com/quotegate/quotegate/gateway/store"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
@@ -80,7 +79,7 @@ func TestEveryCallIsWrittenOnce(t *testing.T) {
 				want += ", b.example 1000"
 			}
 			expect(t, "served", served(t, r), want)
-			expect(t, "missing", strings.Join(append(r.Notes(), r.Evidence(t, "v1", 7).Missing), ";"), "")
+			expect(t, "missing", strings.Join(append(r.Notes(), r.Missing(t, 7)), ";"), "")
 			if r.Log.Count("counts cannot be written") != 1 || r.Log.Count("writing counts again") != 1 || r.Log.Count("restored") != 0 {
 				t.Errorf("got log %s, want one line when it began and one when it ended", r.Log)
 			}
@@ -113,12 +112,12 @@ func TestServerAtTheStart(t *testing.T) {
 			t.Parallel()
 			w := newWire(t)
 			agent := recorded.Agent("203.0.113.7")
-			first := recorded.Begin(t, store.Config{DB: w.direct}, clock.At(noon))
+			first := recorded.Begin(t, evidence.Config{DB: w.direct}, clock.At(noon))
 			late.begin(w)
 			begun := time.Now()
-			r := recorded.Begin(t, w.Config, clock.At(noon), with(func(o *usage.Options) {
-				o.StartTimeout = 200 * time.Millisecond
-			}))
+			r := recorded.Begin(t, w.Config, clock.At(noon), func(s *recorded.Setup) {
+				s.Start = 200 * time.Millisecond
+			})
 			if took := time.Since(begun); took > 10*time.Second {
 				t.Errorf("the start took %s", took)
 			}
@@ -140,7 +139,7 @@ func TestServerAtTheStart(t *testing.T) {
 // A restart goes on where the last run has stopped. One that was killed has lost what it
 // had not written, and has not stopped properly.
 func TestRestart(t *testing.T) {
-	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnDisk(t, func(t *testing.T, cfg evidence.Config) {
 		clock := clock.At(noon)
 		var name string
 		for run, end := range []func(*recorded.Rig){(*recorded.Rig).Close, (*recorded.Rig).Kill, (*recorded.Rig).Close} {
@@ -163,7 +162,7 @@ func TestRestart(t *testing.T) {
 			"from quotegate_instances order by started", noon.Unix())
 		expect(t, "runs", ask(t, r, runs), "0 60 60, 120 180 0, 240 300 300, 360 360 0")
 		clock.Advance(time.Hour)
-		contains(t, "gate", r.Evidence(t, "v1", 1).Missing, "has not reported since 10 Mar 2027, 12:35 UTC")
+		contains(t, "gate", r.Missing(t, 1), "from 10 Mar 2027, 12:35 UTC to 10 Mar 2027, 12:36 UTC: it ended without its last counts")
 	})
 }
 
@@ -171,7 +170,7 @@ func TestRestart(t *testing.T) {
 func TestCloseObeysItsContext(t *testing.T) {
 	var hangs atomic.Bool
 	release := make(chan struct{})
-	r := recorded.Begin(t, store.Config{}, clock.At(noon), with(func(o *usage.Options) {
+	r := recorded.Begin(t, evidence.Config{}, clock.At(noon), with(func(o *usage.Options) {
 		o.Now = func() time.Time {
 			if hangs.Load() {
 				<-release
@@ -194,61 +193,47 @@ func TestCloseObeysItsContext(t *testing.T) {
 	}
 }
 
-// SQLite that cannot grow gives up its oldest day only if the database is as large as it
-// may be. If other things fill the disk, no day is given up: counts wait until there is
-// room, also those of a service that ends.
-func TestSQLiteCannotGrow(t *testing.T) {
+// If the disk is full, no day is given up: counts wait until there is room, also those of a
+// service that ends.
+func TestDiskIsFull(t *testing.T) {
 	const clients = 1000
-	for name, most := range map[string]int64{"the disk is full": 1 << 40, "the database is large": 1} {
-		t.Run(name, func(t *testing.T) {
-			cfg := store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}
-			clock := clock.At(noon)
-			r := recorded.Begin(t, cfg, clock)
-			r.DB.SetMaxOpenConns(1) // the one that the pragma is for
-			for range 5 {
-				r.Call(a, 1)
-				r.Up(t, 24*time.Hour)
-			}
-			r.Exec(t, "pragma max_page_count = 1") // no more than it has
-			r.Store.Most = most
-			for i := range clients {
-				r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
-			}
-			full := errors.Is(fails(t, r), store.ErrDiskFull)
-			left := 5
-			if most == 1 {
-				left = 4 // and the gap says so
-			}
-			if full != (left == 5) {
-				t.Errorf("is it the disk that is full: got %t", full)
-			}
-			have := ask(t, r, "select count(*), (select count(*) from quotegate_gaps) from quotegate_days")
-			expect(t, "days", have, fmt.Sprint(left, 5-left))
-			closed := make(chan error)
-			go func() { closed <- r.Recorder.Close(context.Background()) }()
-			select {
-			case err := <-closed:
-				t.Errorf("got %v, want it to wait for room", err)
-			case <-time.After(100 * time.Millisecond):
-			}
-			r.Exec(t, "pragma max_page_count = 100000")
-			if err := <-closed; err != nil {
-				t.Error(err)
-			}
-			r = recorded.Begin(t, cfg, clock)
-			rows := r.Rows(t, "quotegate_days")
-			if rows < clients || left == 5 && rows != 5+clients {
-				t.Errorf("got %d days, want those that waited too", rows)
-			}
-			expect(t, "stopped", ask(t, r, "select count(*) from quotegate_instances where stopped > 0"), "1")
-		})
+	cfg := evidence.Config{DB: filepath.Join(t.TempDir(), "usage.db")}
+	clock := clock.At(noon)
+	r := recorded.Begin(t, cfg, clock)
+	r.DB.SetMaxOpenConns(1) // the one that the pragma is for
+	for range 5 {
+		r.Call(a, 1)
+		r.Up(t, 24*time.Hour)
 	}
+	r.Exec(t, "pragma max_page_count = 1") // no more than it has
+	for i := range clients {
+		r.Call(fmt.Sprintf("origin https://wallet-%d.example", i), 1)
+	}
+	contains(t, "error", fails(t, r).Error(), "database or disk is full")
+	have := ask(t, r, "select count(*), (select count(*) from quotegate_gaps) from quotegate_days")
+	expect(t, "days", have, "5 0")
+	closed := make(chan error)
+	go func() { closed <- r.Recorder.Close(context.Background()) }()
+	select {
+	case err := <-closed:
+		t.Errorf("got %v, want it to wait for room", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	r.Exec(t, "pragma max_page_count = 100000")
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	r = recorded.Begin(t, cfg, clock)
+	if rows := r.Rows(t, "quotegate_days"); rows != 5+clients {
+		t.Errorf("got %d days, want those that waited too", rows)
+	}
+	expect(t, "stopped", ask(t, r, "select count(*) from quotegate_instances where stopped > 0"), "1")
 }
 
 // Tables that this release does not know stop a start. If they come later, nothing is
 // written to them, the service says that it is unfit, and goes on once they are gone.
 func TestLaterRelease(t *testing.T) {
-	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnDisk(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(noon))
 		r.Call(a, 1)
 		r.Flush(t)
@@ -257,7 +242,7 @@ func TestLaterRelease(t *testing.T) {
 		fails(t, r)
 		fails(t, r)
 		for _, err := range []error{r.Unfit(), second(recorded.Start(t, cfg, clock.At(noon)))} {
-			expect(t, "error", fmt.Sprint(err), "USAGE_DB: "+store.ErrUnknownSchema.Error())
+			expect(t, "error", fmt.Sprint(err), "USAGE_DB: "+evidence.ErrUnknownSchema.Error())
 		}
 		expect(t, "served", served(t, r), "a.example 1")
 		if _, err := r.Read.Evidence("v1", lifecycle.Gate{Days: 1}, noon); err == nil {
@@ -272,13 +257,13 @@ func TestLaterRelease(t *testing.T) {
 	})
 	w := newWire(t)
 	later := "update quotegate_meta set value = '2' where name = 'schema'"
-	recorded.Begin(t, store.Config{DB: w.direct}, clock.At(noon)).Exec(t, later)
+	recorded.Begin(t, evidence.Config{DB: w.direct}, clock.At(noon)).Exec(t, later)
 	w.cut.Store(true)
 	r := recorded.Begin(t, w.Config, clock.At(noon))
 	defer r.Kill()
 	w.cut.Store(false)
 	fails(t, r)
-	expect(t, "of a server that was away at the start", fmt.Sprint(r.Unfit()), "USAGE_DB: "+store.ErrUnknownSchema.Error())
+	expect(t, "of a server that was away at the start", fmt.Sprint(r.Unfit()), "USAGE_DB: "+evidence.ErrUnknownSchema.Error())
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -290,7 +275,7 @@ func TestFileThatIsNoDatabase(t *testing.T) {
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		err := second(recorded.Start(t, store.Config{DB: file}, clock.At(noon)))
+		err := second(recorded.Start(t, evidence.Config{DB: file}, clock.At(noon)))
 		if err == nil || !strings.HasPrefix(err.Error(), "USAGE_DB: ") {
 			t.Errorf("%.20q: got %v", content, err)
 		}
@@ -303,7 +288,7 @@ func TestFileThatIsNoDatabase(t *testing.T) {
 // place in the order of brownouts is kept to three decimals. Nobody but the owner reads
 // the file.
 func TestNoAddressIsStored(t *testing.T) {
-	recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+	recorded.OnDisk(t, func(t *testing.T, cfg evidence.Config) {
 		r := recorded.Begin(t, cfg, clock.At(noon))
 		who := caller.Caller{Agent: "curl", Addr: netip.MustParseAddr("203.0.113.77")}
 		name := r.As("v1", who)
@@ -321,7 +306,7 @@ func TestNoAddressIsStored(t *testing.T) {
 		} {
 			expect(t, "name", r.Name(id), want)
 		}
-		other := recorded.Begin(t, store.Config{}, clock.At(noon))
+		other := recorded.Begin(t, evidence.Config{}, clock.At(noon))
 		if other.Name(recorded.Agent("203.0.113.77")) == name {
 			t.Error("two keys give a network the same name")
 		}
@@ -362,7 +347,7 @@ func TestNoAddressIsStored(t *testing.T) {
 func TestWriteThatPanics(t *testing.T) {
 	var broken atomic.Bool
 	due := make(chan time.Time)
-	r := recorded.Begin(t, store.Config{}, clock.At(noon), with(func(o *usage.Options) {
+	r := recorded.Begin(t, evidence.Config{}, clock.At(noon), with(func(o *usage.Options) {
 		now := o.Now
 		o.Now = func() time.Time {
 			if broken.Load() {

@@ -1,4 +1,4 @@
-package usage_test
+package evidence_test
 
 import (
 	"database/sql"
@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
@@ -66,7 +66,7 @@ var onFiles = []setBack{
 		}
 	}, ""},
 	{"the file of another service", func(t *testing.T, r *recorded.Rig) {
-		other := recorded.Begin(t, store.Config{DB: beside(t, r, "other")}, clock.At(r.Clock.Now()))
+		other := recorded.Begin(t, evidence.Config{DB: beside(t, r, "other")}, clock.At(r.Clock.Now()))
 		other.Age(t, 10)
 		other.Call(a, 3)
 		other.Flush(t)
@@ -75,7 +75,7 @@ var onFiles = []setBack{
 }
 
 func backup(t *testing.T, r *recorded.Rig) {
-	if err := store.Backup(t.Context(), store.Config{DB: beside(t, r, "usage.db")}, beside(t, r, "copy")); err != nil {
+	if err := evidence.Backup(t.Context(), evidence.Config{DB: beside(t, r, "usage.db")}, beside(t, r, "copy")); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -106,18 +106,18 @@ func TestDatabaseIsSetBack(t *testing.T) {
 	for _, way := range slices.Concat(onAnyDatabase, onFiles) {
 		t.Run("file/"+way.name, func(t *testing.T) {
 			t.Parallel()
-			testSetBack(t, store.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, way)
+			testSetBack(t, evidence.Config{DB: filepath.Join(t.TempDir(), "usage.db")}, way)
 		})
 	}
 	for _, way := range onAnyDatabase {
 		t.Run("postgres/"+way.name, func(t *testing.T) {
 			t.Parallel()
-			testSetBack(t, store.Config{DB: postgres.Shared(t).Fresh(t)}, way)
+			testSetBack(t, evidence.Config{DB: postgres.Shared(t).Fresh(t)}, way)
 		})
 	}
 }
 
-func testSetBack(t *testing.T, cfg store.Config, way setBack) {
+func testSetBack(t *testing.T, cfg evidence.Config, way setBack) {
 	clock := clock.At(noon)
 	r := recorded.Begin(t, cfg, clock)
 	r.Age(t, 10)
@@ -141,15 +141,15 @@ func testSetBack(t *testing.T, cfg store.Config, way setBack) {
 	r.Flush(t)
 	have := strings.TrimPrefix(way.have+", c.example 1", ", ")
 	expect(t, "gaps", ask(t, r, "select began, ended from quotegate_gaps"), fmt.Sprint(kept.Unix(), noticed.Unix()))
-	missing := fmt.Sprintf("calls between %s and %s are missing: the database was restored to an earlier state",
+	missing := fmt.Sprintf("between %s and %s are missing: the database was restored to an earlier state",
 		humanize.DateTime(kept), humanize.DateTime(noticed))
-	contains(t, "gate", r.Evidence(t, "v1", 7).Missing, missing)
+	contains(t, "gate", r.Missing(t, 7), missing)
 	expect(t, "served", served(t, r), have)
 	r.Call(b, 1)
 	r.Up(t, time.Minute)
 	expect(t, "served since", served(t, r), strings.Replace(have, "c.example 1", "b.example 1, c.example 1", 1))
 	expect(t, "gaps since", ask(t, r, "select count(*) from quotegate_gaps"), "1")
-	contains(t, "gate later", r.Evidence(t, "v1", 7).Missing, missing)
+	contains(t, "gate later", r.Missing(t, 7), missing)
 	if r.Log.Count("level=ERROR msg=\"usage: the database was restored to an earlier state") != 1 {
 		t.Errorf("got log %s, want to be told once", r.Log)
 	}
@@ -163,7 +163,7 @@ func testSetBack(t *testing.T, cfg store.Config, way setBack) {
 // Instances that share a database each record what it has lost of theirs.
 func TestInstancesAreSetBack(t *testing.T) {
 	t.Parallel()
-	cfg := store.Config{DB: postgres.Shared(t).Fresh(t)}
+	cfg := evidence.Config{DB: postgres.Shared(t).Fresh(t)}
 	clock := clock.At(noon)
 	first, second := recorded.Begin(t, cfg, clock), recorded.Begin(t, cfg, clock)
 	way := onAnyDatabase[0]
@@ -209,7 +209,7 @@ func TestStandbyIsPromoted(t *testing.T) {
 	}
 	run(standby.Run("pg_basebackup", "--dbname", primary.URL("postgres"), "-D", standby.Data(), "-R", "-c", "fast", "--no-sync"))
 	run(standby.Start(t.Context()))
-	r := recorded.Begin(t, store.Config{
+	r := recorded.Begin(t, evidence.Config{
 		DB: "postgres://postgres@/" + name + "?host=" + primary.Dir + "," + standby.Dir + "&port=5432,5432",
 	}, clock.At(noon))
 	r.Age(t, 10)
@@ -224,7 +224,7 @@ func TestStandbyIsPromoted(t *testing.T) {
 	run(standby.Run("pg_ctl", "promote", "-w", "-D", standby.Data()))
 	soon(t, r)
 	expect(t, "served", served(t, r), "a.example 3, c.example 1")
-	expect(t, "gate", r.Evidence(t, "v1", 7).Missing, "")
+	expect(t, "gate", r.Missing(t, 7), "")
 }
 
 // awaitCalls waits until a standby has what was written.

@@ -1,4 +1,4 @@
-package store_test
+package evidence_test
 
 import (
 	"cmp"
@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/quotegate/quotegate/gateway/store"
+	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
@@ -29,12 +29,12 @@ func TestConfig(t *testing.T) {
 			"want postgres://user:password@host:5432/database",
 		"mysql://gate:hunter2@db.example/usage": "USAGE_DB: is neither postgres://… nor the path of a SQLite file",
 	} {
-		cfg := store.Config{DB: address}
+		cfg := evidence.Config{DB: address}
 		if err := cfg.Validate(); want == "" && err != nil || want != "" && fmt.Sprint(err) != want {
 			t.Errorf("%s: got %v, want %q", address, err, want)
 		}
 		if want != "" {
-			_, err := store.Open(cfg)
+			_, err := evidence.Open(cfg, evidence.Options{})
 			contains(t, address, fmt.Sprint(err), want)
 		}
 	}
@@ -45,31 +45,24 @@ const wentOn = "the service will go on counting; calls are counted since 20"
 // What a check says, and that it changes nothing.
 func TestCheckOfBoth(t *testing.T) {
 	for name, test := range map[string]struct {
-		make func(*testing.T, store.Config)
+		make func(*testing.T, evidence.Config)
 		want string
 	}{
-		"of this release": {func(t *testing.T, cfg store.Config) { use(t, cfg, time.Now()) }, wentOn},
-		"of an earlier":   {fillEarlier, store.Earlier},
-		"of an earlier, in use": {func(t *testing.T, cfg store.Config) {
-			fillEarlier(t, cfg)
-			use(t, cfg, time.Now())
-		}, wentOn},
-		"of a later": {func(t *testing.T, cfg store.Config) {
+		"of this release": {func(t *testing.T, cfg evidence.Config) { use(t, cfg, time.Now()) }, wentOn},
+		"of a later": {func(t *testing.T, cfg evidence.Config) {
 			use(t, cfg, time.Now())
 			execute(t, cfg, "update quotegate_meta set value = '2' where name = 'schema'")
-		}, store.ErrUnknownSchema.Error()},
-		"without a secret": {func(t *testing.T, cfg store.Config) {
+		}, evidence.ErrUnknownSchema.Error()},
+		"without a secret": {func(t *testing.T, cfg evidence.Config) {
 			use(t, cfg, time.Now())
 			execute(t, cfg, "delete from quotegate_meta where name = 'secret'")
 		}, "quotegate_meta has no secret"},
-		"of a clock that was ahead": {func(t *testing.T, cfg store.Config) { use(t, cfg, time.Now().Add(48*time.Hour)) },
-			"the last record is 47 hours ahead of this machine's clock"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			recorded.OnDisk(t, func(t *testing.T, cfg store.Config) {
+			recorded.OnDisk(t, func(t *testing.T, cfg evidence.Config) {
 				test.make(t, cfg)
-				will, err := store.Check(t.Context(), cfg)
+				will, err := evidence.Check(t.Context(), cfg)
 				contains(t, "check", check(will, err), test.want)
 			})
 		})
@@ -91,7 +84,7 @@ func TestCheckOfFiles(t *testing.T) {
 		want    string
 	}{
 		"none":      {want: "the file does not exist yet; the service will make it"},
-		"no folder": {file: "none/usage.db", want: "none does not exist; make it, or name another file"},
+		"no folder": {file: "none/usage.db", want: "none does not exist or cannot be written to"},
 		"a folder":  {file: ".", want: "is a directory"},
 		"empty":     {content: new(string), want: "the service will make its tables"},
 		"damaged":   {content: ptr("SQLite format 3\x00" + strings.Repeat("\xff", 5000)), want: "file is not a database"},
@@ -104,7 +97,7 @@ func TestCheckOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		will, err := store.Check(t.Context(), store.Config{DB: file})
+		will, err := evidence.Check(t.Context(), evidence.Config{DB: file})
 		contains(t, name, check(will, err), test.want)
 		found, _ := filepath.Glob(dir + "/*")
 		switch {
@@ -143,7 +136,7 @@ func TestCheckOfAFolderThatCannotBeWritten(t *testing.T) {
 				return
 			}
 		}
-		_, err := store.Check(context.Background(), store.Config{DB: file})
+		_, err := evidence.Check(context.Background(), evidence.Config{DB: file})
 		got <- err
 	}()
 	contains(t, "check", fmt.Sprint(<-got), "cannot be written to, and SQLite needs files of its own in it")
@@ -159,10 +152,8 @@ func TestServerErrors(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = hung.Close() })
 	fresh := server.Fresh(t)
-	execute(t, store.Config{DB: fresh}, `drop role if exists hunter1; create role hunter1 login;
-		revoke create on schema public from public; create schema late;
-		create function late.clock_timestamp() returns timestamptz language sql
-		as $$ select pg_catalog.now() + interval '5 minutes' $$`)
+	execute(t, evidence.Config{DB: fresh}, `drop role if exists hunter1; create role hunter1 login;
+		revoke create on schema public from public`)
 	asReader := strings.Replace(fresh, "postgres@", "hunter1:hunter2@", 1)
 	away := "postgres://hunter1:hunter2@%s/hunter3?sslmode=%s"
 	for name, test := range map[string]struct {
@@ -180,14 +171,13 @@ func TestServerErrors(t *testing.T) {
 		"no user": {strings.Replace(fresh, "postgres@", "hunter5:hunter2@", 1), 0,
 			`PostgreSQL returned error "28000"`},
 		"read-only": {fresh + "&default_transaction_read_only=on", 0, "PostgreSQL is read-only"},
-		"no rights": {asReader, 0, "the user may not create tables; grant it CREATE on the schema"},
-		"other clock": {fresh + "&search_path=late,pg_catalog,public", 0,
-			"this machine's clock is 4 minutes behind the database's"},
+		"no rights": {asReader, 0, "the user may not create tables, or write to those of a gateway; " +
+			"grant it CREATE on the schema, and make it their owner"},
 		"fine": {fresh, 0, "the service will make its tables; gates hold until they have seen their days"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cfg := store.Config{DB: test.address}
+			cfg := evidence.Config{DB: test.address}
 			context := func() context.Context {
 				ctx, cancel := context.WithCancel(t.Context())
 				if test.limit < 0 {
@@ -198,16 +188,15 @@ func TestServerErrors(t *testing.T) {
 				t.Cleanup(cancel)
 				return ctx
 			}
-			will, err := store.Check(context(), cfg)
+			will, err := evidence.Check(context(), cfg)
 			if got := check(will, err); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 			db := open(t, cfg)
-			q := db.Ask(context())
-			q.Exec("select hunter6")
-			_, read := store.OpenForReading(context(), cfg)
-			began := db.Transact(context(), func(*store.Session) {})
-			for _, err := range []error{err, q.Err, read, began} {
+			_, asked := db.Report(context(), evidence.Query{})
+			_, read := evidence.OpenForReading(context(), cfg, evidence.Options{})
+			began := db.Transact(context(), func() string { return "select hunter6" })
+			for _, err := range []error{err, asked, read, began} {
 				if text := fmt.Sprint(err); strings.Contains(text, "hunter") || strings.Contains(text, "127.0.0.1") ||
 					strings.Contains(text, server.Dir) || strings.Contains(text, "test") {
 					t.Errorf("got %q", text)
@@ -220,17 +209,17 @@ func TestServerErrors(t *testing.T) {
 // A backup is a copy that a service can begin with, while another one writes.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()
-	cfg, copied := store.Config{DB: filepath.Join(dir, "usage.db")}, filepath.Join(dir, "copy.db")
+	cfg, copied := evidence.Config{DB: filepath.Join(dir, "usage.db")}, filepath.Join(dir, "copy.db")
 	r := recorded.Begin(t, cfg, clock.At(recorded.Noon))
 	r.Call("origin https://a.example", 3)
 	r.Flush(t)
-	if err := store.Backup(t.Context(), cfg, copied); err != nil {
+	if err := evidence.Backup(t.Context(), cfg, copied); err != nil {
 		t.Fatal(err)
 	}
 	if info, err := os.Stat(copied); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("got %v, %v, want a file that only its owner reads", info, err)
 	}
-	if got := recorded.Begin(t, store.Config{DB: copied}, clock.At(recorded.Noon)).Names(t); len(got) != 1 {
+	if got := recorded.Begin(t, evidence.Config{DB: copied}, clock.At(recorded.Noon)).Names(t); len(got) != 1 {
 		t.Errorf("got %q in the copy", got)
 	}
 	text := filepath.Join(dir, "text")
@@ -242,9 +231,9 @@ func TestBackup(t *testing.T) {
 		"pg_dump --table='quotegate_*'":   {"postgres://db.example/usage", copied + "2"},
 		"USAGE_DB is not set":             {"", copied + "2"},
 		"no such file":                    {cfg.DB + "2", copied + "2"},
-		"file is not a database":          {text, copied + "2"},
+		"is not a SQLite database":        {text, copied + "2"},
 	} {
-		contains(t, test.db, fmt.Sprint(store.Backup(t.Context(), store.Config{DB: test.db}, test.to)), want)
+		contains(t, test.db, fmt.Sprint(evidence.Backup(t.Context(), evidence.Config{DB: test.db}, test.to)), want)
 		if _, err := os.Stat(copied + "2"); err == nil {
 			t.Errorf("%s: something was left", want)
 		}

@@ -1,6 +1,6 @@
 .PHONY: run devnet test generate build help
 .PHONY: test-all rest check unit vet packages staticcheck race long addable deletable chainable
-.PHONY: tools release bench soak mutants vectors contract contracts interop
+.PHONY: tools release bench soak simulate mutants vectors contract contracts interop
 
 .DEFAULT_GOAL := help
 
@@ -122,6 +122,11 @@ bench: ## measure the parts, then the served gateway beside a bare and a plain o
 # `make test-all` has a shorter form.
 soak: tools ## load a gateway for minutes while everything it depends on fails
 	go run ./cmd/dev/soak
+
+# `make test-all` runs 55 histories, and `make test` 5. A failure prints the seed with which it can be repeated.
+simulate: tools ## retire a version in 2,100 random histories of faults, and check each release
+	go test -run '^TestSimulatedGate$$' -timeout=4h -v ./gateway/evidence -rapid.checks=2000
+	go test -run '^TestSimulatedGateOnPostgres$$' -timeout=4h -v ./gateway/evidence -rapid.checks=100
 
 # Not part of CI. What survives and is not in testdata/mutants.txt makes it fail.
 mutants: ## change the money path one operator at a time; list what no test notices: hours

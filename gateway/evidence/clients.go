@@ -43,16 +43,11 @@ type Client struct {
 	Moved     time.Time       `json:"moved,omitzero"`         // when the current version last served it; see moveOf
 	Both      bool            `json:"both,omitempty"`         // it calls this version and the current one
 
-	id         int64
+	*activity
 	place      int    // of its version among the versions
 	current    bool   // it is a client of the current version
 	kind       string // of its name
 	listed     bool   // in CLIENTS_FILE
-	last       int64  // the last call; 0: it only got errors
-	lastServed int64  // 0: never
-	lastDay    int64  // with calls or errors
-	lastUsed   int64  // the last day with a call that was served, or refused by a brownout; 0: none
-	lastProven int64  // the last day with a key; 0: none
 	onlyErrors bool   // it was never served, because of errors of its own
 }
 
@@ -98,11 +93,11 @@ func (c *Client) hitBy(s *lifecycle.Schedule, b lifecycle.Brownout) bool {
 	return !c.onlyErrors && s.Hits(b, c.Subject())
 }
 
-// readClients reads all clients of 90 days, without their days: known ones first, then those
-// with the most calls.
-func (db *DB) readClients(ctx context.Context, at time.Time) (all []*Client, err error) {
+// readClients reads all clients, without their days: known ones first, then those with the
+// most calls.
+func (db *DB) readClients(ctx context.Context, p period) (all []*Client, err error) {
 	for _, version := range db.options.Versions {
-		clients, err := db.clients(ctx, db.page(), version, at, at.Unix()/day)
+		clients, err := db.page().clients(ctx, p, version)
 		if err != nil {
 			return nil, err
 		}
@@ -114,35 +109,40 @@ func (db *DB) readClients(ctx context.Context, at time.Time) (all []*Client, err
 			return nil, err
 		}
 	}
-	findMoved(all, at)
+	findMoved(all, p.at)
 	sortClients(all, "")
 	return all, nil
 }
 
-// clients are those of a version from 90 days ago up to a day, without their days and
-// findings.
-func (db *DB) clients(ctx context.Context, c conn, version string, at time.Time, until int64) ([]*Client, error) {
-	place := slices.Index(db.options.Versions, version)
-	scan := func(rows *sql.Rows) (*Client, error) {
-		c := &Client{Version: version, place: place, current: version == db.options.Current}
-		var first, failed, claimed, last410, rehearsed, exempt int64
-		err := rows.Scan(&c.id, &c.Client, &c.kind, &c.Software, &first, &c.Calls7, &c.Calls30, &c.Calls90, &failed,
-			&c.Proven, &claimed, &c.last, &c.lastServed, &c.lastUsed, &c.lastProven, &last410, &rehearsed, &c.lastDay,
-			&c.Position, &exempt)
-		c.Known = c.kind == string(caller.Known)
-		c.Address = c.kind == string(caller.Agent)
-		c.FirstSeen = unix(first)
-		c.LastSeen = unix(cmp.Or(c.last, c.lastDay*day))
-		c.Claimed = uint64(max(0, claimed))
-		c.Last410 = unix(last410)
-		c.Rehearsed = unix(rehearsed)
-		c.Exempt = exempt == 1
-		c.onlyErrors = c.lastServed == 0 && failed > 0
-		db.addContact(c)
-		return c, err
+// clients are those of a version, without their days and findings.
+func (c conn) clients(ctx context.Context, p period, version string) ([]*Client, error) {
+	byID, err := c.activities(ctx, p, version)
+	if err != nil {
+		return nil, err
 	}
-	return query(ctx, c, scan, "clients",
-		firstDay(at, 7), firstDay(at, 30), version, firstDay(at, reportDays), until)
+	place := slices.Index(c.db.options.Versions, version)
+	current := version == c.db.options.Current
+	all, err := query(ctx, c, func(rows *sql.Rows) (*Client, error) {
+		var id, first int64
+		var name, kind, software string
+		err := rows.Scan(&id, &name, &kind, &software, &first)
+		a := byID[id]
+		if err != nil || a == nil {
+			return nil, err
+		}
+		one := &Client{
+			Version: version, Client: name, Software: software, activity: a, place: place, current: current, kind: kind,
+			Known: kind == string(caller.Known), Address: kind == string(caller.Agent),
+			FirstSeen: unix(first), LastSeen: unix(cmp.Or(a.last, a.lastDay*day)),
+			Sum:    Sum{uint64(a.calls7), uint64(a.calls30), uint64(a.calls90)},
+			Proven: uint64(a.proven), Claimed: uint64(max(0, a.claimed)),
+			Position: a.position, Exempt: a.exempt == 1,
+			Last410: unix(a.last410), Rehearsed: unix(a.lastRehearsal), onlyErrors: a.lastServed == 0 && a.failed > 0,
+		}
+		c.db.addContact(one)
+		return one, nil
+	}, "names")
+	return slices.DeleteFunc(all, func(c *Client) bool { return c == nil }), err
 }
 
 // addContact adds what the operator has written down about a client. A call with its key

@@ -22,7 +22,11 @@ func (db *DB) WriteCSV(ctx context.Context, q Query, out io.Writer) error {
 	var found []*Client
 	var at time.Time
 	err := db.exclusive(ctx, func(ctx context.Context, now time.Time) error {
-		all, err := db.readClients(ctx, now)
+		p, err := db.page().period(ctx, now, now.Unix()/day)
+		if err != nil {
+			return err
+		}
+		all, err := db.readClients(ctx, p)
 		found = q.of(all, now)
 		at = now
 		return err

@@ -102,9 +102,11 @@ type DB struct {
 
 	recorder *usage.Recorder       // of this process; nil if it only reads
 	cleaned  time.Time             // when the writer last deleted old counts
+	measured time.Time             // when it last read the traffic; zero if calls were written since
 	relieved time.Time             // when it last gave up counts
 	stats    atomic.Pointer[Stats] // as of the last write
 	slow     sync.Mutex            // held while something is read that takes long
+	kept     sync.Map              // answers about days that are over, by their query and version
 }
 
 var (
@@ -336,7 +338,7 @@ func openPostgres(address string, readOnly bool) (*DB, error) {
 	if !readOnly {
 		cfg.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
-	setup := withoutJIT
+	setup := sessionSettings
 	if readOnly {
 		setup += "; set default_transaction_read_only = on"
 	}
@@ -356,11 +358,12 @@ func openPostgres(address string, readOnly bool) (*DB, error) {
 	}, nil
 }
 
-// withoutJIT has PostgreSQL compile no query. It takes our questions for long ones and
-// compiles each anew, which is most of the time of many: a table of 100,000 clients took
-// 62 s of its processor instead of 10 s. Some poolers take no settings when a connection
-// begins, so it is set afterwards.
-const withoutJIT = "set jit = off"
+// sessionSettings have PostgreSQL compile no query, and add up clients in memory. It takes our
+// questions for long ones and compiles each anew, which is most of the time of many: a table of
+// 100,000 clients took 62 s of its processor instead of 10 s. With less memory it reads the days
+// of a client one by one from all over the table: 4.0 s instead of 1.5 s for 30,000 clients. Some
+// poolers take no settings when a connection begins, so they are set afterwards.
+const sessionSettings = "set jit = off; set work_mem = '64MB'"
 
 // guardedConnector connects to a server. database/sql does so in a goroutine of its own
 // when others wait for a connection.

@@ -82,6 +82,10 @@ func TestTraffic(t *testing.T) {
 				t.Errorf("got %+v and %+v, want %+v", page, metrics, want)
 			}
 		}
+		r.Up(t, 2*time.Hour) // nobody calls
+		if hour := r.Stats().Traffic["v1"].Hour; hour != (evidence.Count{}) {
+			t.Errorf("two hours later: got %+v in the last hour", hour)
+		}
 	})
 }
 

@@ -1,9 +1,12 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/lifecycle"
@@ -50,10 +53,37 @@ func Losses(runs []Run, gaps []lifecycle.Gap, at, from time.Time, instances int)
 // MoveOf says whether a client has moved or calls both versions.
 var MoveOf = moveOf
 
+// Forget drops what is kept of days that are over.
+func (db *DB) Forget() { db.kept.Clear() }
+
 // View is the same database as another instance sees it, with a clock and caches of its own.
 // It is closed with the database.
 func (db *DB) View(o Options) *DB {
 	view := &DB{statements: db.statements, shared: db.shared, most: db.most, writer: db.writer, pages: db.pages}
 	view.use(o)
 	return view
+}
+
+// Activities are what clients of a version did, put together from days that are over and others,
+// and at once.
+func (db *DB) Activities(ctx context.Context, version string, at time.Time) (together, atOnce string, err error) {
+	text := func(all []activity) string {
+		slices.SortFunc(all, func(a, b activity) int { return cmp.Compare(a.id, b.id) })
+		return fmt.Sprintf("%+v", all)
+	}
+	var some []activity
+	p, err := db.page().period(ctx, at, forever)
+	if err != nil {
+		return "", "", err
+	}
+	byID, err := db.page().activities(ctx, p, version)
+	if err != nil {
+		return "", "", err
+	}
+	for _, a := range byID {
+		some = append(some, *a)
+	}
+	all, err := query(ctx, db.page(), scanActivity, "activities", version, p.first, p.last, firstDay(at, 7),
+		firstDay(at, 30))
+	return text(some), text(all), err
 }

@@ -15,16 +15,15 @@ import (
 )
 
 const (
-	askTimeout    = 15 * time.Second // for a question of a gate
-	lookupTimeout = 5 * time.Second  // for what finds a few rows by their key
-	maxWaiting    = 10               // clients that are named as waiting
+	lookupTimeout = 5 * time.Second // for what finds a few rows by their key
+	maxWaiting    = 10              // clients that are named as waiting
 )
 
 // Evidence is the use of a version within the days of a gate, by what the gate counts:
 // calls that were served or that a brownout refused. The instances are read before the
 // counts, so that the counts have what the instances say they have written.
 func (db *DB) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (e lifecycle.Evidence, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
 	at, err := db.Now(ctx, db.options.Now())
 	if err != nil {
@@ -42,14 +41,15 @@ func (db *DB) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (e
 	if at.Before(sunset) && !db.options.Now().Before(sunset) {
 		e.Missing = append(e.Missing, "by the database's clock the sunset has not come")
 	}
-	totals, err := readTotals(ctx, db.read(), first, forever)
+	p, err := db.read().period(ctx, at, forever)
 	if err != nil {
 		return e, err
 	}
+	totals := slices.DeleteFunc(slices.Clone(p.totals), func(t dayTotal) bool { return t.day < first })
 	if !gate.OnlyProven() { // else these calls are unverified
 		e.Missing = append(e.Missing, unnamed(sumUnnamed(totals, version), "")...)
 	}
-	clients, err := db.clients(ctx, db.read(), version, at, forever)
+	clients, err := db.read().clients(ctx, p, version)
 	if err != nil {
 		return e, err
 	}
@@ -80,7 +80,7 @@ func (db *DB) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (e
 	if gate.Exceeds(e) {
 		e.Earliest = earliest(gate, users, calls)
 	}
-	e.Waiting, e.WaitingCount, err = db.waiting(ctx, silent, at)
+	e.Waiting, e.WaitingCount, err = db.waiting(ctx, p, silent)
 	return e, err
 }
 
@@ -201,13 +201,13 @@ func earliest(gate lifecycle.Gate, users []user, t *tally) time.Time {
 }
 
 // waiting names the first of some clients of a version that have not moved, and counts them.
-func (db *DB) waiting(ctx context.Context, some []*Client, at time.Time) (names []string, count int, err error) {
+func (db *DB) waiting(ctx context.Context, p period, some []*Client) (names []string, count int, err error) {
 	if len(some) > 0 && !some[0].current {
-		current, err := db.clients(ctx, db.read(), db.options.Current, at, forever)
+		current, err := db.read().clients(ctx, p, db.options.Current)
 		if err != nil {
 			return nil, 0, err
 		}
-		findMoved(slices.Concat(some, current), at)
+		findMoved(slices.Concat(some, current), p.at)
 		some = slices.DeleteFunc(some, (*Client).HasMoved)
 	}
 	sortClients(some, "")
@@ -228,7 +228,7 @@ func (db *DB) Released(version string, sunset time.Time, entry string) (time.Tim
 // Release records that the gate of a version lets a sunset pass. It refuses if our clock
 // is not the database's, or the instances do not agree about the plan.
 func (db *DB) Release(version string, sunset time.Time, entry string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
 	at, err := db.Now(ctx, db.options.Now())
 	if err != nil {

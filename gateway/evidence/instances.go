@@ -355,20 +355,19 @@ type Stats struct {
 // Stats are as of the last write. Until the database has been read, they are empty.
 func (db *DB) Stats() *Stats { return db.stats.Load() }
 
-// readStats reads the stats.
+// readStats reads the stats, but for the traffic, which takes longer.
 func (db *DB) readStats(ctx context.Context, c conn, at time.Time) (*Stats, error) {
 	yesterday := firstDay(at, 1)
 	h, err := c.history(ctx, yesterday*day)
 	totals, errTotals := readTotals(ctx, c, yesterday, forever)
 	bytes, errSize := value[int64](ctx, c, "size")
-	traffic, errTraffic := db.readTraffic(ctx, c, at)
-	if err := errors.Join(err, errTotals, errSize, errTraffic); err != nil {
+	if err := errors.Join(err, errTotals, errSize); err != nil {
 		return nil, err
 	}
 	runs := slices.DeleteFunc(h.runs, func(r run) bool { return r.written < yesterday*day }) // gates name older ones
 	open, over := losses(runs, h.gaps, at, span{max(yesterday*day, h.since), at.Unix()}, 0)
 	s := &Stats{
-		Since: h.completeSince(runs, over, at), Instances: instances(runs, at), Traffic: traffic, Bytes: bytes,
+		Since: h.completeSince(runs, over, at), Instances: instances(runs, at), Bytes: bytes,
 		Notes: unnamed(sumUnnamed(totals, ""), "since yesterday, "),
 	}
 	var differ string

@@ -65,7 +65,7 @@ func (db *DB) ownVersion(
 			own.Moved = unix(there)
 		}
 	}
-	c := &Client{id: id}
+	c := &Client{activity: &activity{id: id}}
 	err = readFindings(ctx, db.page(), []*Client{c}, "findings of", own.Name, id)
 	for _, f := range c.Findings {
 		own.Compared = c.Found.Format(time.DateOnly)

@@ -131,11 +131,15 @@ func (db *DB) Report(ctx context.Context, q Query) (report Report, err error) {
 			report.Notes = db.recorder.Notes()
 		}
 		report.Notes = append(report.Notes, stats.Notes...)
-		report.all, err = db.readClients(ctx, at)
+		p, err := db.page().period(ctx, at, at.Unix()/day)
 		if err != nil {
 			return err
 		}
-		report.Versions, err = db.readVersions(ctx, at, report.all, stats.Traffic)
+		report.all, err = db.readClients(ctx, p)
+		if err != nil {
+			return err
+		}
+		report.Versions, err = db.readVersions(ctx, p, report.all)
 		if err != nil {
 			return err
 		}
@@ -181,11 +185,8 @@ func (g *Groups) add(u *Client) {
 }
 
 // readVersions reads the days of all versions, and adds what is known of their clients.
-func (db *DB) readVersions(
-	ctx context.Context, at time.Time, clients []*Client, traffic map[string]Traffic,
-) ([]Version, error) {
-	first, today := firstDay(at, reportDays), at.Unix()/day
-	totals, err := readTotals(ctx, db.page(), first, today)
+func (db *DB) readVersions(ctx context.Context, p period, clients []*Client) ([]Version, error) {
+	traffic, err := db.readTraffic(ctx, db.page(), p.at)
 	if err != nil {
 		return nil, err
 	}
@@ -195,27 +196,24 @@ func (db *DB) readVersions(
 		v.Version = version
 		v.Traffic = traffic[version]
 		v.Unserved = map[string]uint64{}
-		for d := first; d <= today; d++ {
+		for d := p.first; d <= p.last; d++ {
 			v.Days = append(v.Days, VersionDay{Day: Day(d * day)})
 		}
-		for _, t := range totals {
+		for _, t := range p.totals {
 			if t.version == version {
-				v.Days[t.day-first].add(t)
+				v.Days[t.day-p.first].add(t)
 			}
-			if t.version == version && t.outcome != usage.Served.String() && t.day >= today-7 {
+			if t.version == version && t.outcome != usage.Served.String() && t.day >= p.last-7 {
 				v.Unserved[t.outcome] += uint64(t.calls)
 			}
 		}
-		v.Unnamed = uint64(sumUnnamed(totals, version))
-		type onDay struct{ day, number int64 }
-		counted, err := query(ctx, db.page(), func(rows *sql.Rows) (c onDay, err error) {
-			return c, rows.Scan(&c.day, &c.number)
-		}, "clients by day", version, first, today)
+		v.Unnamed = uint64(sumUnnamed(p.totals, version))
+		counted, err := db.page().clientsByDay(ctx, p, version)
 		if err != nil {
 			return nil, err
 		}
 		for _, c := range counted {
-			v.Days[c.day-first].Clients = uint64(c.number)
+			v.Days[c.day-p.first].Clients = uint64(c.clients)
 		}
 		for _, c := range clients {
 			if c.Version == version && c.Calls90 > 0 {

@@ -234,10 +234,13 @@ select calls.*, clients.* from
 select day, count(*) from quotegate_days
 where version = $1 and day >= $2 and day <= $3 and served + brownout + retired > 0 group by day;
 
--- name: clients
+-- name: names
+select id, name, kind, software, first_seen from quotegate_clients;
+
+-- name: activities
 -- The plus keeps SQLite from looking up every row by its day, and the left join from
 -- reading all days once more.
-select u.client, c.name, c.kind, c.software, c.first_seen, u.calls7, u.calls30, u.calls90, u.failed,
+select u.client, u.calls7, u.calls30, u.calls90, u.failed,
   u.proven, u.claimed, u.last, u.last_served, u.last_used, u.last_proven, u.last_410, u.last_rehearsal, u.day,
   d.position, d.exempt
 from (select client, max(day) as day, max(last) as last, max(failed) as failed,
@@ -246,12 +249,11 @@ from (select client, max(day) as day, max(last) as last, max(failed) as failed,
     coalesce(max(day) filter (where proven > 0), 0) as last_proven, sum(proven) as proven,
     sum(served + brownout + retired + rehearsed + failed - proven) as claimed,
     max(last_410) as last_410, max(last_rehearsal) as last_rehearsal,
-    coalesce(sum(served + brownout + retired) filter (where day >= $1), 0) as calls7,
-    coalesce(sum(served + brownout + retired) filter (where day >= $2), 0) as calls30,
+    coalesce(sum(served + brownout + retired) filter (where day >= $4), 0) as calls7,
+    coalesce(sum(served + brownout + retired) filter (where day >= $5), 0) as calls30,
     sum(served + brownout + retired) as calls90
-  from quotegate_days where version = $3 and +day >= $4 and +day <= $5 group by client) as u
-join quotegate_clients as c on c.id = u.client
-left join quotegate_days as d on d.version = $3 and d.client = u.client and d.day = u.day;
+  from quotegate_days where version = $1 and +day >= $2 and +day <= $3 group by client) as u
+left join quotegate_days as d on d.version = $1 and d.client = u.client and d.day = u.day;
 
 -- name: days
 select client, day, served + brownout + retired from quotegate_days

@@ -40,6 +40,9 @@ func (db *DB) Write(ctx context.Context, b *usage.Batch) (key usage.Key, err err
 	if damaged(err) {
 		err = usage.Unusable{Why: err}
 	}
+	if len(b.Totals) > 0 {
+		db.measured = time.Time{}
+	}
 	return f.key, err
 }
 
@@ -298,6 +301,7 @@ const (
 	keepTotals = 400            // days of which totals are kept
 
 	cleanEvery   = time.Hour   // how often old counts are deleted
+	measureEvery = time.Minute // how often the traffic is read while nobody calls this instance
 	relievePause = time.Minute // how long PostgreSQL may take to know how many rows were deleted
 )
 
@@ -313,6 +317,14 @@ func (db *DB) Tend(ctx context.Context, at time.Time) error {
 	s, err := db.readStats(ctx, db.read(), at)
 	if err != nil {
 		return err
+	}
+	s.Traffic = db.Stats().Traffic
+	if at.Sub(db.measured).Abs() >= measureEvery {
+		s.Traffic, err = db.readTraffic(ctx, db.read(), at)
+		if err != nil {
+			return err
+		}
+		db.measured = at
 	}
 	db.stats.Store(s)
 	if s.Bytes > db.most && at.Sub(db.relieved).Abs() > relievePause {

@@ -156,8 +156,10 @@ func (k *Keeper) use(next planInForce) error {
 			return err
 		}
 	}
-	k.options.Log.Info("lifecycle plan in force", "file", k.options.File, "planned", next.plan.planned(),
-		"from", before.hash, "to", next.hash, "changed", changed)
+	if k.options.File != "" || len(changed) > 0 {
+		k.options.Log.Info("lifecycle plan in force", "file", k.options.File, "planned", next.plan.planned(),
+			"from", before.hash, "to", next.hash, "changed", changed)
+	}
 	k.enforce(next, true)
 	return nil
 }

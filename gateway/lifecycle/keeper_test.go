@@ -51,6 +51,9 @@ func TestNoPlanLeavesVersionsActive(t *testing.T) {
 	if h, e := r.admit("v1", caller.Caller{}); e != nil || len(h) != 0 || r.v1().Stage != lifecycle.Active {
 		t.Errorf("got %v and %v in stage %s", h, e, r.v1().Stage)
 	}
+	if r.log.String() != "" {
+		t.Errorf("got the log %s", r.log.String())
+	}
 }
 
 // A stage is logged at the start unless it is active, and when it changes.

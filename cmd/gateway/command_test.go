@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"database/sql"
 	"errors"
 	"flag"
 	"io"
@@ -224,4 +225,28 @@ func TestPagesAndCopy(t *testing.T) {
 	wantContains(t, command("plan", "check", plan), "warning: the gate holds now: 1 client in 7 days (limit 0), "+
 		"1 call on the busiest day (limit 0)")
 	wantContains(t, command("plan", "simulate", plan), "Acme")
+
+	// In the copy, its instance never stops.
+	db, err := sql.Open("sqlite", copied)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	var id string
+	var written int64
+	row := db.QueryRow("update quotegate_instances set written = written - 600 returning instance, written")
+	if err := row.Scan(&id, &written); err != nil {
+		t.Fatal(err)
+	}
+	from := time.Unix(written, 0).UTC()
+	for _, said := range []struct {
+		args []string
+		last time.Time
+	}{
+		{nil, from.Add(20 * time.Second)},
+		{[]string{"-last", from.Add(time.Minute).Format(time.RFC3339)}, from.Add(time.Minute)},
+	} {
+		wantContains(t, command(append([]string{"plan", "gone", id}, said.args...)...), id, "will not come back",
+			"from "+from.Format(time.RFC3339)+" to "+said.last.Format(time.RFC3339)+" are missing")
+	}
 }

@@ -53,7 +53,7 @@ var commands = []command{
 		"makes an API key for a client, named as in CLIENTS_FILE, and prints the line for that file", newKey},
 	{"plan check", 1, "FILE [-at TIME] [-json]",
 		"checks a retirement plan and shows its timeline and, with USAGE_DB, what its gates find", checkPlan},
-	{"plan gone", 1, "INSTANCE",
+	{"plan gone", 1, "INSTANCE [-last TIME]",
 		"notes in USAGE_DB that an instance which was killed will not come back, so that gates need not wait", giveUp},
 	{"plan simulate", 1, "FILE [-json]",
 		"shows which clients a retirement plan would refuse, going by USAGE_DB", simulatePlan},

@@ -115,7 +115,7 @@ func TestEvidenceThatIsIncomplete(t *testing.T) {
 		missing("with an instance that is silent", silent)
 		r.Up(t, 9*24*time.Hour)
 		missing("nine days later", silent)
-		if _, err := r.Read.Gone(t.Context(), "OTHER7"); err != nil {
+		if _, err := r.Read.Gone(t.Context(), "OTHER7", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		missing("when the operator has said that it is gone", "")

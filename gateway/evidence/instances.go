@@ -69,39 +69,45 @@ func readRuns(ctx context.Context, c conn, since int64) ([]run, error) {
 	}, "runs", since)
 }
 
-// Gone notes that an instance which was killed will not come back. Its gap then lasted as
-// long as the longest pause between two writes. The instance is named by its ID or the
-// beginning of it.
-func (db *DB) Gone(ctx context.Context, id string) (name string, err error) {
+// Gone notes that an instance which was killed will not come back. It has answered its last call
+// at a time; if that is zero, within the longest pause between two writes after its last one. It
+// is named by its ID or the beginning of it, and may be named again to correct the time.
+func (db *DB) Gone(ctx context.Context, id string, last time.Time) (lost lifecycle.Gap, err error) {
 	at, err := db.Now(ctx, db.options.Now())
 	if err != nil {
-		return "", err
+		return lost, err
 	}
 	runs, err := readRuns(ctx, db.read(), 0)
 	if err != nil {
-		return "", err
+		return lost, err
 	}
+	runs = slices.DeleteFunc(runs, func(r run) bool { return r.stopped == r.written })
 	var named []run
 	var names []string
 	for _, r := range runs {
-		if r.stopped != 0 {
-			continue
-		}
 		names = append(names, r.name())
 		if id != "" && strings.HasPrefix(r.id, id) {
 			named = append(named, r)
 		}
 	}
-	switch {
-	case len(named) != 1:
-		return "", fmt.Errorf("%d instances that have not stopped have an ID that begins with %.40q; there are: %s",
+	if len(named) != 1 {
+		return lost, fmt.Errorf("%d instances that have not stopped have an ID that begins with %.40q; there are: %s",
 			len(named), id, cmp.Or(strings.Join(names, ", "), "none"))
-	case named[0].alive(at):
-		return "", fmt.Errorf("%s is running: it wrote its counts %s ago; stop it first", named[0].name(),
-			humanize.Span(at.Sub(time.Unix(named[0].written, 0))))
 	}
-	_, err = db.read().exec(ctx, "stop", named[0].id, int64(usage.MaxInterval/time.Second))
-	return named[0].name(), err
+	r := named[0]
+	written := time.Unix(r.written, 0).UTC()
+	switch {
+	case r.alive(at):
+		return lost, fmt.Errorf("%s is running: it wrote its counts %s ago; stop it first", r.name(),
+			humanize.Span(at.Sub(written)))
+	case last.IsZero():
+		last = written.Add(usage.MaxInterval)
+	case last.Before(written) || last.After(at):
+		return lost, fmt.Errorf("%s wrote its counts at %s, so that its last call was between that and now, not at %s",
+			r.name(), written.Format(time.RFC3339), last.Format(time.RFC3339))
+	}
+	_, err = db.read().exec(ctx, "stop", r.id, last.Unix())
+	return gapOf(r.name(), "", r.written, last.Unix()), err
 }
 
 // instances are the runs that have not ended, and were heard of within a day.

@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,17 +119,44 @@ func TestGone(t *testing.T) {
 			"KILLED":     "2 instances that have not stopped have an ID that begins with \"KILLED\"",
 			r.Instance(): "is running",
 		} {
-			_, err := r.Read.Gone(t.Context(), id)
+			_, err := r.Read.Gone(t.Context(), id, time.Time{})
 			contains(t, id, fmt.Sprint(err), want)
 		}
-		for _, id := range []string{"KILLEDAA", "KILLEDBBBB"} {
-			if name, err := r.Read.Gone(t.Context(), id); err != nil || !strings.Contains(name, id) {
-				t.Errorf("got %q, %v", name, err)
+		written := at.Now().Add(-10 * time.Minute).Truncate(time.Second)
+		for _, last := range []time.Time{written.Add(-time.Second), at.Now().Add(time.Second)} {
+			_, err := r.Read.Gone(t.Context(), "KILLEDA", last)
+			contains(t, last.String(), fmt.Sprint(err), "so that its last call was between that and now, not at "+
+				last.UTC().Format(time.RFC3339))
+		}
+		for _, said := range []struct {
+			id   string
+			last time.Time
+			gaps []time.Duration
+		}{
+			{"KILLEDAA", time.Time{}, []time.Duration{20 * time.Second}},
+			{"KILLEDBBBB", time.Time{}, []time.Duration{20 * time.Second, 20 * time.Second}},
+			{"KILLEDA", written.Add(5 * time.Minute), []time.Duration{5 * time.Minute, 20 * time.Second}}, // corrected
+		} {
+			lost, err := r.Read.Gone(t.Context(), said.id, said.last)
+			if err != nil || !strings.Contains(lost.Instance, said.id) || !lost.From.Equal(written) {
+				t.Errorf("got %+v, %v", lost, err)
+			}
+			var gaps []time.Duration
+			e := r.Evidence(t, "v1", 7)
+			for _, g := range e.Gaps {
+				gaps = append(gaps, g.To.Sub(g.From))
+			}
+			if !slices.Equal(gaps, said.gaps) {
+				t.Errorf("%s is gone: got gaps of %s, want %s", said.id, gaps, said.gaps)
 			}
 		}
-		if e := r.Evidence(t, "v1", 7); len(e.Missing) > 0 || len(e.Gaps) != 2 || e.Gaps[0].To.Sub(e.Gaps[0].From) != 20*time.Second {
-			t.Errorf("got %+v, want two gaps of 20 seconds", e)
+		if e := r.Evidence(t, "v1", 7); len(e.Missing) > 0 {
+			t.Errorf("got %q, want nothing else missing", e.Missing)
 		}
+		r.Close()
+		after := recorded.Begin(t, cfg, at)
+		_, err := after.Read.Gone(t.Context(), r.Instance(), time.Time{})
+		contains(t, "one that has stopped", fmt.Sprint(err), "0 instances that have not stopped")
 	})
 }
 

@@ -239,6 +239,7 @@ type world struct {
 	truths    []truth
 	written   map[string]time.Time // when an instance's last write was confirmed, by the database's clock
 	follows   map[string]string    // the plan that it wrote, unless that is not known
+	ended     map[string]time.Time // when an instance was killed
 	hosts     int
 	plans     int // instances named in the plan
 	kept      map[string][][]any
@@ -248,7 +249,7 @@ type world struct {
 }
 
 func newWorld(t *rapid.T, dir string, db *evidence.DB) *world {
-	w := &world{T: t, dir: dir, db: db, clock: clock.At(beginning), written: map[string]time.Time{}, follows: map[string]string{}}
+	w := &world{T: t, dir: dir, db: db, clock: clock.At(beginning), written: map[string]time.Time{}, follows: map[string]string{}, ended: map[string]time.Time{}}
 	if db == nil {
 		var err error
 		w.db, err = evidence.Open(evidence.Config{}, evidence.Options{})
@@ -362,6 +363,7 @@ func (w *world) end(i *instance, properly bool) {
 	} else {
 		i.db.away = true
 		cancel()
+		w.ended[i.recorder.Instance()] = w.clock.Now()
 		for n := range w.truths {
 			if c := &w.truths[n]; c.instance == i.recorder.Instance() && !c.written {
 				c.lost = true
@@ -484,24 +486,34 @@ func (w *world) scale() {
 	w.start(w.newHost(), rapid.IntRange(0, 3).Draw(w.T, "gate"))
 }
 
-// gone gives up an instance that was killed. The operator never says so of one that runs.
+// gone gives up an instance that was killed. The operator never says so of one that runs, and
+// knows when one was killed that had not been able to write.
 func (w *world) gone() {
-	rows, err := w.db.Writer().Query("select instance from quotegate_instances where stopped = 0 order by host, started")
+	rows, err := w.db.Writer().Query(
+		"select instance, written from quotegate_instances where stopped = 0 order by host, started")
 	w.must(err)
 	var dead []string
+	written := map[string]time.Time{}
 	for rows.Next() {
 		var id string
-		w.must(rows.Scan(&id))
+		var at int64
+		w.must(rows.Scan(&id, &at))
 		if !slices.ContainsFunc(w.instances, func(i *instance) bool { return i.recorder.Instance() == id }) {
 			dead = append(dead, id)
+			written[id] = time.Unix(at, 0)
 		}
 	}
 	w.must(cmp.Or(rows.Err(), rows.Close()))
 	if len(dead) == 0 {
 		w.Skip("all run")
 	}
+	id := rapid.SampledFrom(dead).Draw(w.T, "who is gone")
+	last := w.ended[id]
+	if last.Sub(written[id]) <= usage.MaxInterval {
+		last = time.Time{}
+	}
 	view := w.db.View(evidence.Options{Now: w.clock.Now, Clock: w.clock.Now})
-	_, _ = view.Gone(context.Background(), rapid.SampledFrom(dead).Draw(w.T, "who is gone")) // not yet, a minute after its last write
+	_, _ = view.Gone(context.Background(), id, last) // not yet, a minute after its last write
 }
 
 func (w *world) replan() {

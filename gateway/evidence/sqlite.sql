@@ -69,7 +69,7 @@ create table quotegate_totals (
 
 -- One row for each run of the service. Every call before written is in the database, as of
 -- the batch with this number. stopped is 0 until the run ends: at its last write or, if an
--- operator has said that it will not come back, as much later as its last calls may be.
+-- operator has said that it will not come back, when it may have answered its last call.
 create table quotegate_instances (
   instance text    primary key,
   host     text    not null,
@@ -126,7 +126,7 @@ on conflict (instance) do update set
   plan = excluded.plan, batch = excluded.batch, written = excluded.written, stopped = 0;
 
 -- name: stop
-update quotegate_instances set stopped = written + $2 where instance = $1;
+update quotegate_instances set stopped = max(written, $2) where instance = $1;
 
 -- name: runs
 select instance, host, plan, started, written, stopped from quotegate_instances

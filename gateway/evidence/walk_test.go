@@ -115,7 +115,7 @@ func TestWalkOut(t *testing.T) {
 		holds("after an instance died", "the evidence of 5 days is incomplete", "instance OTHER has not reported since")
 		w.live(t, 10*24, clients[2])
 		holds("long after it died", "instance OTHER has not reported since")
-		if _, err := w.Read.Gone(t.Context(), "OTHER"); err != nil {
+		if _, err := w.Read.Gone(t.Context(), "OTHER", time.Time{}); err != nil {
 			t.Fatal(err)
 		}
 		w.live(t, 4, clients[2])

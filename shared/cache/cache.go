@@ -74,10 +74,16 @@ func (c *Cache[K, V]) Ask(ctx context.Context, k K, ask func() (Entry[V], error)
 	})
 }
 
-// Renew looks up a key in the background, even if there is an answer. It does nothing while
-// a lookup of the key is in progress.
-func (c *Cache[K, V]) Renew(k K, ask func() (Entry[V], error)) {
-	c.flights.Start(c.log, c.what, text(k), func() (Entry[V], error) { return c.renew(k, ask) })
+// Renew looks up a key in the background, unless a later answer than this one has come or a
+// lookup of the key is in progress.
+func (c *Cache[K, V]) Renew(k K, answer Entry[V], ask func() (Entry[V], error)) {
+	c.flights.Start(c.log, c.what, text(k), func() (Entry[V], error) {
+		// That may have come since the caller looked.
+		if a := c.Last(k); a.Until.After(answer.Until) {
+			return a, nil
+		}
+		return c.renew(k, ask)
+	})
 }
 
 func (c *Cache[K, V]) renew(k K, ask func() (Entry[V], error)) (Entry[V], error) {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/safego"
@@ -98,6 +99,30 @@ func TestKnownNamesStay(t *testing.T) {
 	last(13, false) // it is known no longer
 }
 
+// Who has seen an answer that has been renewed since does not renew it once more.
+func TestRenewedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := New[int, int](4, time.Now, "a test", nil)
+		asked := 0
+		ask := func() (Entry[int], error) {
+			asked++
+			return Entry[int]{Value: asked, Until: time.Now().Add(time.Hour)}, nil
+		}
+		seen, err := c.Ask(t.Context(), 1, ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		for range 2 {
+			c.Renew(1, seen, ask)
+			synctest.Wait()
+		}
+		if got, ok := c.Get(1); got.Value != 2 || !ok || asked != 2 {
+			t.Errorf("got %+v after %d questions, want the second answer", got, asked)
+		}
+	})
+}
+
 // TestPanicIsAnError: of one who waits, and in the log also if nobody does.
 func TestPanicIsAnError(t *testing.T) {
 	var out bytes.Buffer
@@ -112,7 +137,7 @@ func TestPanicIsAnError(t *testing.T) {
 			t.Errorf("%q is missing from the log: %s", want, &out)
 		}
 	}
-	c.Renew(2, bug)
+	c.Renew(2, Entry[int]{}, bug)
 	for safego.Panics() != before+2 {
 		time.Sleep(time.Millisecond)
 	}

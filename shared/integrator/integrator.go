@@ -131,7 +131,7 @@ func (r *Registry) Lookup(
 		reg := cached.Value
 		halfUsed := r.now().Sub(reg.CheckedAt) >= cached.Until.Sub(r.now())
 		if halfUsed && reg.accepted() {
-			r.cache.Renew(k, func() (cache.Entry[registration], error) { return r.fetch(netip.Prefix{}, k) })
+			r.cache.Renew(k, cached, func() (cache.Entry[registration], error) { return r.fetch(netip.Prefix{}, k) })
 		}
 		return reg.result(network)
 	}

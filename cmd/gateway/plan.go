@@ -114,7 +114,8 @@ func readPlan(file string, versions []string) (plan *lifecycle.Plan, hash string
 	return plan, hash, err
 }
 
-// deletedVersions are those that a plan may name though no code is left.
+// deletedVersions are those of which no code is left. A plan may name them, and calls count under
+// their names.
 func deletedVersions() (names []string) {
 	for _, v := range gateway.RetiredVersions {
 		names = append(names, v.Name)

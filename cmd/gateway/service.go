@@ -95,10 +95,6 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	if err != nil {
 		return nil, fmt.Errorf("LIFECYCLE_FILE: %w", err)
 	}
-	var retired []string
-	for _, old := range gateway.RetiredVersions {
-		retired = append(retired, old.Name)
-	}
 	proxies, _ := cfg.Caller.Proxies() // validated
 	s.parts = gateway.Parts{
 		RetiredVersions: gateway.RetiredVersions,
@@ -108,7 +104,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 		Clients:         s.clients,
 		Names:           s.recorder,
 		Usage:           s.counts,
-		Observers:       []event.Observer{figures.Requests(first.modules, retired), s.recorder, log.access},
+		Observers:       []event.Observer{figures.Requests(first.modules, deletedVersions()), s.recorder, log.access},
 		Log:             s.log,
 	}
 	sources := s.sources(cfg, log)

@@ -49,17 +49,22 @@ func (a activity) with(b activity) activity {
 	return a
 }
 
-// period is the days that a question is about. Its totals, of all versions, are read before
-// anything else.
+// period is the days that a question is about. What the database says of them as a whole is
+// read before anything else.
 type period struct {
 	at          time.Time
 	first, last int64
-	totals      []dayTotal
+	oldest      int64      // the first day that there is
+	totals      []dayTotal // of all versions
 }
 
 // period begins 90 days before a time.
 func (c conn) period(ctx context.Context, at time.Time, last int64) (p period, err error) {
 	p = period{at: at, first: firstDay(at, reportDays), last: last}
+	p.oldest, err = value[int64](ctx, c, "oldest day")
+	if err != nil {
+		return p, err
+	}
 	p.totals, err = readTotals(ctx, c, p.first, last)
 	return p, err
 }
@@ -81,11 +86,7 @@ type kept struct {
 func overDays[T any](
 	ctx context.Context, c conn, p period, scan func(*sql.Rows) (T, error), name, version string, args ...any,
 ) (over, others []T, err error) {
-	oldest, err := value[int64](ctx, c, "oldest day")
-	if err != nil {
-		return nil, nil, err
-	}
-	now := kept{first: p.first, oldest: oldest, totals: map[dayTotal]bool{}}
+	now := kept{first: p.first, oldest: p.oldest, totals: map[dayTotal]bool{}}
 	for _, t := range p.totals {
 		if t.version == version && t.day <= p.over() {
 			now.totals[t] = true
@@ -96,7 +97,7 @@ func overDays[T any](
 	}
 	before, _ := c.db.kept.Load(name + " " + version)
 	k, ok := before.(kept)
-	if ok && k.first == now.first && k.oldest == oldest && maps.Equal(k.totals, now.totals) {
+	if ok && k.first == now.first && k.oldest == now.oldest && maps.Equal(k.totals, now.totals) {
 		over = k.rows.([]T)
 	} else {
 		over, err = ask(p.first, p.over())

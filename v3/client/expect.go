@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	highestIntegratorBPS = 1000 // the most that an integrator may take, 10 %
-	mostDeductions       = 9    // more than anybody takes
+	wholeBPS             = 10_000 // 100 %
+	highestIntegratorBPS = 1000   // the most that an integrator may take, 10 %
+	mostDeductions       = 9      // more than anybody takes
 
 	toAddress    = 0
 	toPrivate    = 2
@@ -97,15 +98,18 @@ func (c *check) burnArguments(theirs []any) []any {
 // maxFees are the bounds of what the issuer may take of a burn: a quarter of its fee that is known, without which it
 // would deliver the burn late or never; and the highest fee that is taken for one, 1 %, and a fifth of that.
 func maxFees(srcChain uint64, amount *big.Int) (least, most *big.Int) {
-	fee := quoUp(new(big.Int).Mul(amount, big.NewInt(known.FastFees[srcChain])), 10_000_000)
-	highest := quoUp(amount, 100)
-	return quoUp(fee, 4), quoUp(highest.Mul(highest, big.NewInt(6)), 5)
+	fee := quoUp(new(big.Int).Mul(amount, big.NewInt(known.FastFees[srcChain])), big.NewInt(10_000_000))
+	highest := quoUp(amount, big.NewInt(100))
+	return quoUp(fee, big.NewInt(4)), quoUp(highest.Mul(highest, big.NewInt(6)), big.NewInt(5))
 }
 
 // quoUp divides, and rounds up.
-func quoUp(n *big.Int, by int64) *big.Int {
-	up := new(big.Int).Add(n, big.NewInt(by-1))
-	return up.Quo(up, big.NewInt(by))
+func quoUp(n, by *big.Int) *big.Int {
+	up, rest := new(big.Int).QuoRem(n, by, new(big.Int))
+	if rest.Sign() > 0 {
+		up.Add(up, big.NewInt(1))
+	}
+	return up
 }
 
 // approval lets the target take so much of the source token.
@@ -186,9 +190,6 @@ func (t TokenOn) inQuote() Token {
 // is only kept within its bound.
 func (c *check) expectFee() Fee {
 	p := c.pair
-	gross := new(big.Int).Mul(c.request.Amount, pow10(p.DstToken.Decimals))
-	gross.Quo(gross, pow10(p.SrcToken.Decimals))
-
 	var integrator IntegratorFee
 	var rate int64
 	if c.request.hasIntegrator() {
@@ -198,10 +199,11 @@ func (c *check) expectFee() Fee {
 		integrator.Address = c.request.Integrator.Hex()
 	}
 	result := c.result
-	result.Protocol = part(gross, p.FeeBPS)
-	result.Integrator = part(gross, rate)
+	parts := p.divide(c.request.Amount, rate)
+	result.Protocol = parts.protocol
+	result.Integrator = parts.integrator
 	total := new(big.Int).Add(result.Protocol, result.Integrator)
-	result.Dest = gross.Sub(gross, total)
+	result.Dest = parts.dest
 	result.Arrives = result.Dest
 
 	integrator.Percentage = percentageOf(rate)
@@ -217,7 +219,7 @@ func (c *check) expectFee() Fee {
 
 func part(amount *big.Int, bps int64) *big.Int {
 	fee := new(big.Int).Mul(amount, big.NewInt(bps))
-	return fee.Quo(fee, big.NewInt(10_000))
+	return fee.Quo(fee, big.NewInt(wholeBPS))
 }
 
 func (c *check) expectDetails(got *Details) *Details {

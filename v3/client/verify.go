@@ -162,11 +162,9 @@ func (c *check) readRequest() (err error) {
 	if err = c.readRecipient(); err != nil {
 		return err
 	}
-	if r.Amount.Cmp(c.pair.Min) < 0 || r.Amount.Cmp(c.pair.Max) > 0 {
-		decimals := c.pair.SrcToken.Decimals
-		return fmt.Errorf("amount: %s is outside the limits, %s to %s %s",
-			FormatAmount(r.Amount, decimals), FormatAmount(c.pair.Min, decimals), FormatAmount(c.pair.Max, decimals),
-			quoted(c.pair.SrcToken.Symbol))
+	if !c.pair.allows(r.Amount) {
+		amount := FormatAmount(r.Amount, c.pair.SrcToken.Decimals)
+		return fmt.Errorf("amount: %s is outside the limits, %s", amount, c.pair.limits())
 	}
 	return nil
 }

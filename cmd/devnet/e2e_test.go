@@ -224,10 +224,11 @@ func (w *world) takeTurn(network chain.ID) (done func()) {
 func (w *world) execute(t testing.TB, q *swap.Checked) *types.Receipt {
 	t.Helper()
 	defer w.takeTurn(q.Swap.Src.Network())()
+	maxGas, _ := send.MaxGas(q.Main.ChainID)
 	sender := send.Sender{
 		Backend:    w.net.Chain(q.Swap.Src).Client(),
 		Account:    send.Key(reference.User.Key),
-		MaxGas:     swap.DefaultMaxGas(q.Swap.Src),
+		MaxGas:     maxGas,
 		Unverified: true,
 	}
 	receipt, err := sender.Send(t.Context(), &send.Swap{

@@ -18,6 +18,7 @@ import (
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/v3/client"
+	"github.com/quotegate/quotegate/v3/client/send"
 )
 
 // options are what somebody asked for.
@@ -51,8 +52,8 @@ var about string
 func help() string {
 	text := strings.TrimSpace(about)
 	for _, network := range chain.Networks() {
-		most := swap.FormatCoins(swap.DefaultMaxGas(network.ID), network.ID)
-		text += "\n  " + most + " on " + network.Name
+		most, _ := send.MaxGas(uint64(network.ID))
+		text += "\n  " + swap.FormatCoins(most, network.ID) + " on " + network.Name
 	}
 	return text
 }

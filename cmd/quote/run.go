@@ -105,7 +105,7 @@ func (o *options) send(ctx context.Context, q *swap.Checked) (*send.Swap, error)
 	}
 	defer node.Close()
 	if o.maxFee == nil {
-		o.maxFee = swap.DefaultMaxGas(o.swap.Src)
+		o.maxFee, _ = send.MaxGas(w.ChainID)
 	}
 	sender := send.Sender{Backend: node, Account: send.Key(o.key), MaxGas: o.maxFee, Progress: o.sayIndented}
 	account := sender.Account.Address()

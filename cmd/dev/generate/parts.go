@@ -18,6 +18,7 @@ var parts = map[string]func() []string{
 	"tokens as JavaScript":      tokenObject,
 	"issuer fees":               issuerFees,
 	"issuer fees as JavaScript": issuerFeeObject,
+	"gas bounds":                gasBounds,
 	"routing IDs":               routingIDs,
 	"token symbols":             symbols,
 	"number of networks":        func() []string { return count(len(chain.Networks())) },
@@ -132,14 +133,19 @@ func tokenObject() []string {
 }
 
 // issuerFees are the fees of fast burns by source chain, in thousandths of a basis point.
-func issuerFees() (lines []string) {
+func issuerFees() []string {
 	var fees []string
 	for _, n := range chain.Networks() {
 		if n.CCTP != nil && n.CCTP.FastFeeMilliBPS > 0 {
 			fees = append(fees, fmt.Sprintf("%s: %d,", n.ID, n.CCTP.FastFeeMilliBPS))
 		}
 	}
-	for some := range slices.Chunk(fees, 5) {
+	return inRows(fees)
+}
+
+// inRows puts five entries into each line.
+func inRows(entries []string) (lines []string) {
+	for some := range slices.Chunk(entries, 5) {
 		lines = append(lines, strings.Join(some, " "))
 	}
 	return lines
@@ -151,6 +157,15 @@ func issuerFeeObject() []string {
 		lines = append(lines, "  "+line)
 	}
 	return append(lines, "};")
+}
+
+// gasBounds are what the gas of one transaction may cost, by chain, in coins.
+func gasBounds() []string {
+	var bounds []string
+	for _, n := range chain.Networks() {
+		bounds = append(bounds, fmt.Sprintf("%s: %q,", n.ID, n.MostGas))
+	}
+	return inRows(bounds)
 }
 
 // pairsTable puts the pairs that differ only in their chains into one row, if each of its source chains reaches each of

@@ -1,5 +1,5 @@
 // Package swap is what the commands do around the client: it reads a swap as a person types it, pins the contracts of a
-// reviewed deployment, opens or replaces a shield note, knows the gas bound of each chain, and follows what was sent.
+// reviewed deployment, opens or replaces a shield note, and follows what was sent.
 package swap
 
 import (
@@ -78,26 +78,16 @@ func FormatCoins(amount *big.Int, id chain.ID) string {
 	return client.FormatAmount(amount, chain.CoinDecimals) + " " + network.Coin
 }
 
-// DefaultMaxGas is the most that the gas of one transaction may cost on the network of id, in the smallest unit of its
-// coin, unless somebody chooses another bound.
-func DefaultMaxGas(id chain.ID) *big.Int {
-	network, _ := chain.FindNetwork(id)
-	most, err := client.ParseAmount(network.MostGas, chain.CoinDecimals)
-	if err != nil {
-		return new(big.Int) // an unknown network: nothing may be sent there
-	}
-	return most
-}
-
 // Execute sends a checked quote with a key, within the gas bound of its chain. It also sends a swap that starts in a
 // privacy pool, from a public account: the devnet has no RAILGUN wallet.
 func Execute(
 	ctx context.Context, node send.Backend, key *ecdsa.PrivateKey, q *Checked, progress func(string),
 ) (*types.Receipt, error) {
+	maxGas, _ := send.MaxGas(q.Main.ChainID)
 	sender := send.Sender{
 		Backend:    node,
 		Account:    send.Key(key),
-		MaxGas:     DefaultMaxGas(q.Swap.Src),
+		MaxGas:     maxGas,
 		Progress:   progress,
 		Unverified: q.Swap.Src.Private(), // the check gives no calls for a public account
 	}

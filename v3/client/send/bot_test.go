@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ethereum/go-ethereum/core/types"
@@ -30,7 +31,6 @@ import (
 func bot(ctx context.Context, c *client.Client, node *ethclient.Client, key *ecdsa.PrivateKey, file string) error {
 	sender := send.Sender{
 		Client: c, Backend: node, Account: send.Key(key),
-		MaxGas: big.NewInt(5e16), // 0.05 ETH
 		Save: func(swap *send.Swap) error {
 			data, err := json.Marshal(swap)
 			if err == nil {
@@ -52,6 +52,7 @@ func bot(ctx context.Context, c *client.Client, node *ethclient.Client, key *ecd
 	if err != nil {
 		return err
 	}
+	sender.MaxGas, _ = send.MaxGas(swap.ChainID)
 	receipt, err := sender.Send(ctx, swap)
 	var e *send.Error
 	if errors.As(err, &e) && !e.Resume() {
@@ -81,6 +82,7 @@ func ask(ctx context.Context, c *client.Client) (*send.Swap, error) {
 }
 
 // TestBot runs the bot of docs/integrate.md until its context ends before the swap is settled, then again to the end.
+// After the restart it still knows what it signed: it refuses a status of another swap.
 func TestBot(t *testing.T) {
 	ctx, crash := context.WithCancel(t.Context())
 	defer crash()
@@ -106,10 +108,17 @@ func TestBot(t *testing.T) {
 		t.Errorf("got %v, want that it was stopped", err)
 	}
 	send.Forget() // as a new process
-	state = `"SETTLED","final":true,"source":{"blockNumber":9,"confirmations":9,"timestamp":"2026-11-15T12:00:00Z"},` +
+	settled := `"SETTLED","final":true,"source":{"blockNumber":9,"confirmations":9,"timestamp":"2026-11-15T12:00:00Z"},` +
 		`"swap":{"dstChain":"369","dstToken":"0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07",` +
 		`"recipient":"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed","recipientType":0,"amount":"100000000"},` +
 		`"settlement":{"chainId":369,"amount":"99700000","arrived":"99700000"}`
+	state = strings.Replace(settled, `"amount":"100000000"`, `"amount":"10000000"`, 1)
+	var refusal *client.Error
+	if err := bot(t.Context(), c, node, key, file); !errors.As(err, &refusal) || refusal.Code != client.Unverified {
+		t.Errorf("got %v for another swap, want %s", err, client.Unverified)
+	}
+	send.Forget()
+	state = settled
 	if err := bot(t.Context(), c, node, key, file); err != nil {
 		t.Error(err)
 	}

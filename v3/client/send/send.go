@@ -1,7 +1,8 @@
 // Package send approves, signs and sends a checked quote, and waits for its block.
 //
-//	sender := send.Sender{Client: c, Backend: node, Account: send.Key(key), MaxGas: big.NewInt(5e16), Save: save}
 //	swap, err := send.New(checked)
+//	maxGas, ok := send.MaxGas(swap.ChainID)
+//	sender := send.Sender{Client: c, Backend: node, Account: send.Key(key), MaxGas: maxGas, Save: save}
 //	receipt, err := sender.Send(ctx, swap)
 //
 // Nothing is sent twice: Save stores every signed transaction before it goes to the
@@ -63,8 +64,8 @@ type Sender struct {
 	Listing    *client.Listing
 	Unverified bool
 
-	// MaxGas is the most that the gas of one transaction may cost, in wei. It is required. A rollup's charge for
-	// publishing data comes on top and cannot be bounded.
+	// MaxGas is the most that the gas of one transaction may cost, in wei. It is required; the function MaxGas has a
+	// bound for every chain. A rollup's charge for publishing data comes on top and cannot be bounded.
 	MaxGas *big.Int
 
 	// Save stores a Swap. It is called before each transaction is sent, and when the Swap changes. If it fails,

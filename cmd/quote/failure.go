@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/quotegate/quotegate/cmd/internal/swap"
@@ -35,6 +36,11 @@ type coded struct {
 }
 
 func (c coded) Unwrap() error { return c.error }
+
+// usageError is a mistake in a command line.
+func usageError(format string, args ...any) error {
+	return coded{fmt.Errorf(format, args...), usageCode, exitUsage}
+}
 
 // notAsked is what is wrong with a command line. Of a swap that no gateway makes, it says what a gateway would.
 func notAsked(err error) error {

@@ -101,10 +101,10 @@ func TestFailures(t *testing.T) {
 		"rate limit":        {refuse(t, 429, refusal("RATE_LIMITED")), wish, 3, client.RateLimited, []string{`"retryAfter":17`}},
 		"chain unavailable": {refuse(t, 503, refusal("CHAIN_UNAVAILABLE")), wish, 3, client.ChainUnavailable, nil},
 		"no gateway":        {nobody, wish, 3, client.Unreachable, nil},
-		"no listing":        {nobody, []string{"-pairs"}, 3, client.Unreachable, nil},
+		"no listing":        {nobody, []string{"pairs"}, 3, client.Unreachable, nil},
 		"no node": {startGateway(t, truth), with(wish, "-execute", "-rpc", nobody), 3, "NODE_UNAVAILABLE",
 			[]string{`{"quote":{"to":"0x`, `"transactions":[]`}},
-		"status, no gateway": {nobody, []string{"-status", sentTx, "-from", "1"}, 4, client.Unreachable, nil},
+		"status, no gateway": {nobody, []string{"status", sentTx, "-chain", "1"}, 4, client.Unreachable, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			exit, stdout, stderr := call(t, env, with(test.args, "-json", "-gateway", test.gateway)...)
@@ -126,14 +126,14 @@ func TestFailures(t *testing.T) {
 
 func TestPairs(t *testing.T) {
 	gateway := startGateway(t, truth)
-	code, stdout, stderr := call(t, nil, "-pairs", "-gateway", gateway)
+	code, stdout, stderr := call(t, nil, "pairs", "-gateway", gateway)
 	if code != 0 || stderr != "" {
 		t.Errorf("got exit code %d and %s", code, stderr)
 	}
 	rows := strings.Fields(stdout)
 	contains(t, "the table", strings.Join(rows, " "), "FROM CHAIN TO CHAIN FEE MIN MAX",
 		"USDC@1 Ethereum USDC@369 PulseChain 0.3 % 10 25000", "ETH@1 Ethereum WETH@369 PulseChain 0.3 % 0.01 20")
-	code, stdout, _ = call(t, nil, "-pairs", "-json", "-gateway", gateway)
+	code, stdout, _ = call(t, nil, "pairs", "-json", "-gateway", gateway)
 	listing, err := client.ParseListing([]byte(stdout))
 	if code != 0 || err != nil || len(listing.Pairs) == 0 {
 		t.Errorf("got exit code %d and %v", code, err)

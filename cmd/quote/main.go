@@ -1,6 +1,6 @@
-// Command quote asks a gateway for a swap, checks the answer without trusting it, and prints it for a person. With
-// -execute it signs and sends the swap too, and with -wait it follows it. With -status it asks what became of a
-// swap that was sent.
+// Command quote asks a gateway for a swap, verifies the quote without trusting the gateway, and prints it. With
+// -execute it signs and sends the swap too, and with -wait it tracks it. "quote status" asks what became of a swap that
+// was sent, and "quote pairs" what can be swapped.
 //
 // It exits with 0 if the quote is what was asked for (and was executed, if it should be, and settled, if it was
 // followed), with 1 if not, with 2 if it was called wrongly, with 3 if the gateway or the node is unavailable for now,
@@ -26,41 +26,44 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the process at once
-	code := command(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	code := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
 	os.Exit(code)
 }
 
-// command is the whole program; getenv gives it its secrets.
-func command(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
-	o := &options{stdout: plain{stdout}, stderr: plain{stderr}}
-	switch strings.Join(args, " ") {
-	case "help":
-		args = []string{"-help"}
-	case "version", "-version", "--version":
-		fmt.Fprintln(stdout, cli.Version("quote"))
-		return 0
-	}
-	err := o.parse(args, getenv)
+// run is the whole program; getenv gives it its secrets.
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) int {
+	o := &options{stdout: plain{stdout}, stderr: plain{stderr}, getenv: getenv}
+	value, err := o.dispatch(ctx, args)
 	if errors.Is(err, flag.ErrHelp) {
 		return 0
 	}
-	if err != nil {
-		o.json = slices.Contains(args, "-json") || slices.Contains(args, "--json") // it may stand after the mistake
-		return o.finish(nil, notAsked(err))
-	}
-	return o.finish(o.run(ctx))
+	o.json = o.json || slices.Contains(args, "-json") || slices.Contains(args, "--json") // it may follow a mistake
+	return o.finish(value, err)
 }
 
-// run does what was asked for, and gives what to print as JSON, also after an error.
-func (o *options) run(ctx context.Context) (any, error) {
-	switch {
-	case o.status != "":
-		return o.tellStatus(ctx)
-	case o.pairs:
-		return o.tellPairs(ctx)
+// dispatch runs the command that the first argument names. It gives what to print as JSON, also after an error.
+func (o *options) dispatch(ctx context.Context, args []string) (any, error) {
+	name := ""
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		name = args[0]
+		args = args[1:]
 	}
-	return o.quote(ctx)
+	switch {
+	case name == "help":
+		return nil, o.help(args)
+	case name == "version", slices.Equal(args, []string{"-version"}), slices.Equal(args, []string{"--version"}):
+		fmt.Fprintln(o.stdout, cli.Version("quote"))
+		return nil, nil
+	}
+	c, found := findCommand(name)
+	if !found {
+		return nil, usageError("%q is not a command: see quote help", name)
+	}
+	if err := c.parse(o, args); err != nil {
+		return nil, err
+	}
+	return c.run(o, ctx)
 }
 
 // finish tells of an error, prints the one JSON object, and gives the exit code.

@@ -1,29 +1,29 @@
 package main
 
 import (
+	"context"
 	"crypto/ecdsa"
-	_ "embed"
 	"encoding/hex"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"math/big"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ethereum/go-ethereum/crypto"
 
-	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/cmd/internal/swap"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/v3/client"
-	"github.com/quotegate/quotegate/v3/client/send"
 )
 
 // options are what somebody asked for.
 type options struct {
 	stdout, stderr io.Writer
+	getenv         func(string) string // gives the secrets
 
 	// As given.
 	url                         string // of the gateway
@@ -31,9 +31,9 @@ type options struct {
 	integrator, simulate        string
 	deploymentFile              string
 	rpc, mostGas                string
-	status                      string        // the transaction to ask about
+	chain                       string        // of the transaction that status asks about
 	wait                        time.Duration // how long to follow a swap; 0 for not at all
-	json, execute, pairs        bool
+	json, execute               bool
 
 	// As read.
 	deployment *chain.Deployment
@@ -45,74 +45,167 @@ type options struct {
 	key        *ecdsa.PrivateKey
 }
 
-//go:embed help.txt
-var about string
-
-// help is what the command is for, and the gas bound of every chain.
-func help() string {
-	text := strings.TrimSpace(about)
-	for _, network := range chain.Networks() {
-		most, _ := send.MaxGas(uint64(network.ID))
-		text += "\n  " + swap.FormatCoins(most, network.ID) + " on " + network.Name
-	}
-	return text
+// A command has flags and help of its own. The one without a name quotes.
+type command struct {
+	name  string
+	help  string // the file of its help
+	flags func(*options, *flag.FlagSet)
+	read  func(o *options, args []string) error // args are what is left beside the flags
+	run   func(*options, context.Context) (any, error)
 }
 
-func (o *options) flags() *flag.FlagSet {
-	f := flag.NewFlagSet("quote", flag.ContinueOnError)
-	f.StringVar(&o.url, "gateway", "http://127.0.0.1:8080", "`address` of the gateway")
-	f.StringVar(&o.from, "from", "", "what to swap: `token@chain`, such as USDC@1 (required)")
-	f.StringVar(&o.to, "to", "", "what to get: `token@chain`, such as USDC@369 (required)")
-	f.StringVar(&o.amount, "amount", "", "how much, in whole `tokens`, such as 100 or 0.5 (required)")
-	f.StringVar(&o.recipient, "recipient", "",
-		"who gets it: an EVM `address`, or a 0zk address for a privacy pool (required)")
-	f.StringVar(&o.integrator, "integrator", "", "`wallet` of a registered partner")
-	f.StringVar(&o.deploymentFile, "deployment", "",
-		"`file` with the contracts that you have reviewed; without it, those of the reference deployment")
-	f.StringVar(&o.simulate, "simulate", "",
-		"have the gateway try the transactions of this `account` on the chain, without sending them (v3)")
-	f.BoolVar(&o.json, "json", false, "print the answer as JSON: the fields that were checked, encoded again")
-	f.BoolVar(&o.execute, "execute", false, "sign and send it")
-	f.StringVar(&o.rpc, "rpc", "", "JSON-RPC `address` of the chain to swap from, for -execute")
-	f.StringVar(&o.mostGas, "max-fee", "",
-		"with -execute, the most that the gas of one transaction may cost, in whole `coins` of the chain\n"+
-			"to swap from; a dearer transaction is not signed (default: above)")
-	f.StringVar(&o.status, "status", "",
-		"ask what became of the swap of a `transaction`; -from then names its chain, such as 1")
-	f.BoolVar(&o.pairs, "pairs", false, "print what can be swapped")
-	f.DurationVar(&o.wait, "wait", 0, "with -execute or -status, follow the swap until it is settled,\n"+
-		"for a `time` such as 10m at most; 30m if none is given")
+var commands = []command{
+	{"", "quote.txt", (*options).quoteFlags, (*options).readQuote, (*options).quote},
+	{"status", "status.txt", (*options).statusFlags, (*options).readStatus, (*options).tellStatus},
+	{"pairs", "pairs.txt", nil, nothingMore, (*options).tellPairs},
+}
+
+func findCommand(name string) (command, bool) {
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return command{}, false
+	}
+	return commands[i], true
+}
+
+// flagSet are the flags of a command, and those that all commands have.
+func (c command) flagSet(o *options) *flag.FlagSet {
+	f := flag.NewFlagSet(strings.TrimSpace("quote "+c.name), flag.ContinueOnError)
+	f.StringVar(&o.url, "gateway", "http://127.0.0.1:8080", "`URL` of the gateway")
+	f.BoolVar(&o.json, "json", false, "print one JSON object")
+	if c.flags != nil {
+		c.flags(o, f)
+	}
 	return f
+}
+
+func (o *options) quoteFlags(f *flag.FlagSet) {
+	f.StringVar(&o.from, "from", "", "source: `token@chain`, such as USDC@1 (required)")
+	f.StringVar(&o.to, "to", "", "destination: `token@chain`, such as USDC@369 (required)")
+	f.StringVar(&o.amount, "amount", "", "amount in whole `tokens`, such as 100 or 0.5 (required)")
+	f.StringVar(&o.recipient, "recipient", "", "EVM `address`, or 0zk address for a privacy pool (required)")
+	f.StringVar(&o.integrator, "integrator", "", "`address` of a registered integrator, whose fee is added")
+	f.StringVar(&o.deploymentFile, "deployment", "",
+		"`file` with the contracts to accept; without it, those of the reference deployment")
+	f.StringVar(&o.simulate, "simulate", "",
+		"simulate the transactions of this account `address` on a node of the gateway; nothing is sent")
+	f.BoolVar(&o.execute, "execute", false, "sign with QUOTE_KEY and send")
+	f.StringVar(&o.rpc, "rpc", "", "JSON-RPC `URL` of a node of the source chain, for -execute")
+	f.StringVar(&o.mostGas, "max-fee", "",
+		"with -execute, the most that the gas of one transaction may cost, in whole `coins` of the\n"+
+			"source chain; without it, see quote help gas")
+	f.DurationVar(&o.wait, "wait", 0, "with -execute, track the swap until it is final, for this `duration` at most;\n"+
+		"30m if none is given")
+}
+
+func (o *options) statusFlags(f *flag.FlagSet) {
+	f.StringVar(&o.chain, "chain", "", "`ID` of the chain of the transaction, such as 1 (required)")
+	f.DurationVar(&o.wait, "wait", 0, "track the swap until it is final, for this `duration` at most;\n"+
+		"30m if none is given")
+}
+
+// moved are flags that became commands.
+var moved = map[string]string{
+	"-status": "quote status -chain 1 0x…",
+	"-pairs":  "quote pairs",
+}
+
+func refuseMoved(args []string) error {
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.Replace(arg, "--", "-", 1), "=")
+		if instead, isMoved := moved[name]; isMoved {
+			return usageError("%s is now a command: %s", name, instead)
+		}
+	}
+	return nil
+}
+
+// parse reads a command line. Nothing is asked yet. Flags may stand before and after what else there is.
+func (c command) parse(o *options, args []string) error {
+	if c.name == "" {
+		if err := refuseMoved(args); err != nil {
+			return err
+		}
+	}
+	flags := c.flagSet(o)
+	flags.SetOutput(io.Discard) // the error says what is wrong
+	var rest []string
+	args = completeWait(args)
+	for {
+		err := flags.Parse(args)
+		if errors.Is(err, flag.ErrHelp) {
+			c.printHelp(o.stdout, flags)
+			return err
+		}
+		if err != nil {
+			return usageError("%w: see %s -h", err, flags.Name())
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		rest = append(rest, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+	if err := o.dial(); err != nil {
+		return notAsked(err)
+	}
+	if err := c.read(o, rest); err != nil {
+		return notAsked(err)
+	}
+	return nil
 }
 
 // completeWait gives a -wait that stands alone its time.
 func completeWait(args []string) (complete []string) {
 	for i, arg := range args {
 		complete = append(complete, arg)
+		if arg != "-wait" && arg != "--wait" {
+			continue
+		}
 		isLast := i+1 == len(args)
-		if (arg == "-wait" || arg == "--wait") && (isLast || strings.HasPrefix(args[i+1], "-")) {
+		if isLast || strings.HasPrefix(args[i+1], "-") || strings.HasPrefix(args[i+1], "0x") {
 			complete = append(complete, "30m")
 		}
 	}
 	return complete
 }
 
-// parse reads the command line. Nothing is asked yet.
-func (o *options) parse(args []string, getenv func(string) string) error {
-	if err := cli.Parse(o.flags(), completeWait(args), help(), o.stdout); err != nil {
-		return err
+// nothingMore refuses what is neither a flag nor its value.
+func nothingMore(_ *options, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("%q is not a flag", args[0])
 	}
-	if err := o.dial(); err != nil || o.pairs {
+	return nil
+}
+
+func (o *options) readQuote(args []string) error {
+	if err := nothingMore(o, args); err != nil {
 		return err
-	}
-	if o.status != "" {
-		return o.readStatus()
 	}
 	return errors.Join(
 		o.readSwap(),
-		o.readViewingKey(getenv("QUOTE_VIEWING_KEY")),
-		o.readExecution(getenv("QUOTE_KEY")),
+		o.readViewingKey(o.getenv("QUOTE_VIEWING_KEY")),
+		o.readExecution(o.getenv("QUOTE_KEY")),
 	)
+}
+
+// readStatus reads the transaction to ask about, and its chain.
+func (o *options) readStatus(args []string) error {
+	switch {
+	case o.chain == "":
+		return errors.New("-chain is required: the chain of the transaction, such as 1")
+	case len(args) != 1:
+		return errors.New("one transaction is required, such as quote status -chain 1 0x…")
+	}
+	if err := o.sent.Hash.UnmarshalText([]byte(args[0])); err != nil {
+		return fmt.Errorf("%q is not the hash of a transaction, 0x and 64 hexadecimal digits", args[0])
+	}
+	src, err := chain.ParseID(o.chain)
+	if err != nil {
+		return fmt.Errorf("-chain: %w", err)
+	}
+	o.sent.SrcChain = uint64(src)
+	return nil
 }
 
 // dial prepares to ask the gateway, and to wait for it as long as a person would.
@@ -129,22 +222,9 @@ func (o *options) dial() (err error) {
 	return nil
 }
 
-// readStatus reads the transaction to ask about, and its chain, which may have a token before it.
-func (o *options) readStatus() error {
-	if err := o.sent.Hash.UnmarshalText([]byte(o.status)); err != nil {
-		return fmt.Errorf("-status %q is not the hash of a transaction, 0x and 64 hexadecimal digits", o.status)
-	}
-	src, err := chain.ParseID(o.from[strings.Index(o.from, "@")+1:])
-	if err != nil {
-		return fmt.Errorf("-from must name the chain of the transaction, such as 1: %w", err)
-	}
-	o.sent.SrcChain = uint64(src)
-	return nil
-}
-
 func (o *options) readSwap() (err error) {
 	if o.from == "" || o.to == "" || o.amount == "" || o.recipient == "" {
-		return errors.New("-from, -to, -amount and -recipient must be given: see quote -h")
+		return errors.New("-from, -to, -amount and -recipient are required: see quote -h")
 	}
 	if o.swap, err = swap.NewSwap(o.from, o.to, o.amount, o.recipient); err != nil {
 		return err
@@ -179,13 +259,13 @@ func (o *options) readViewingKey(text string) error {
 func (o *options) readExecution(key string) (err error) {
 	switch {
 	case !o.execute && o.wait != 0:
-		return errors.New("-wait follows a swap that is sent: it needs -execute or -status")
+		return errors.New("-wait requires -execute; to track a swap that was sent, use quote status -wait")
 	case !o.execute:
 		return nil
 	case o.rpc == "":
-		return errors.New("-execute needs -rpc, a node of the chain to swap from")
+		return errors.New("-execute requires -rpc, a node of the source chain")
 	case key == "":
-		return errors.New("-execute needs a private key in QUOTE_KEY")
+		return errors.New("-execute requires a private key in QUOTE_KEY")
 	}
 	if o.mostGas != "" {
 		if o.maxFee, err = client.ParseAmount(o.mostGas, chain.CoinDecimals); err != nil {

@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -79,7 +80,7 @@ func call(t *testing.T, env map[string]string, args ...string) (code int, stdout
 	t.Helper()
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	var out, side bytes.Buffer
-	code = command(t.Context(), args, func(name string) string { return env[name] }, &out, &side)
+	code = run(t.Context(), args, func(name string) string { return env[name] }, &out, &side)
 	return code, out.String(), side.String()
 }
 
@@ -109,9 +110,9 @@ func TestPrintsForAPerson(t *testing.T) {
 			`Checked: the contract is that of deployment "reference"; calldata, approval, value, limits, fees and amounts are`,
 		}},
 		{[]string{"-from", "ETH@1", "-to", "WETH@369", "-amount", "1.5"}, []string{" with 1.5 ETH\n"}},
-		{[]string{"-from", "USDC@59144"}, []string{"Not checked: the issuer's fee: at most maxFee"}},
+		{[]string{"-from", "USDC@59144"}, []string{"Not checked:\n  - what arrives: ", "\n  - the issuer's fee: at most maxFee"}},
 		{[]string{"-amount", "100", "-integrator", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, []string{
-			"Not checked: the integrator's fee of 0.25 %",
+			"\n  - the integrator's fee of 0.25 %",
 		}},
 	} {
 		code, stdout, stderr := call(t, nil, with(with(wish, test.args...), "-gateway", gateway)...)
@@ -186,30 +187,41 @@ func TestPrintsTheSimulation(t *testing.T) {
 func TestUsage(t *testing.T) {
 	const secret = "98d73e68c883296c50eff2e1a307236bba3361d5f182c5ea7ef3cc643577e242"
 	execute := with(wish, "-execute", "-rpc", "http://127.0.0.1:1")
-	status := []string{"-status", sentTx, "-from", "1"}
+	status := []string{"status", sentTx, "-chain", "1"}
 	for _, test := range []struct {
 		key, viewingKey string
 		args            []string
 		says            string
 	}{
-		{"", "", nil, "-from, -to, -amount and -recipient must be given"},
+		{"", "", nil, "-from, -to, -amount and -recipient are required: see quote -h"},
 		{"", "", with(wish, "-x"), "flag provided but not defined: -x"},
 		{"", "", with(wish, "now"), `"now" is not a flag`},
 		{"", "", with(wish, "-gateway", "127.0.0.1:8080"), "-gateway: \"127.0.0.1:8080\" is not the address of a gateway"},
 		{"", "", with(wish, "-to", "USDC@10"), "Unsupported swap pair"},
 		{"", "", with(wish, "-deployment", "no-such-file"), "no-such-file"},
 		{"", "", with(wish, "-simulate", "alice"), "-simulate: the account"},
-		{"", "", with(wish, "-wait"), "it needs -execute or -status"},
+		{"", "", with(wish, "-wait"), "-wait requires -execute; to track a swap that was sent, use quote status -wait"},
 		{secret, "", with(execute, "-max-fee", "0.05 ETH"), "-max-fee: \"0.05 ETH\" is not an amount"},
 		{"", "", with(wish, "-integrator", "me"), "-integrator: the wallet is not an EVM address"},
-		{secret, "", with(wish, "-execute"), "-execute needs -rpc"},
-		{"", "", execute, "-execute needs a private key in QUOTE_KEY"},
+		{secret, "", with(wish, "-execute"), "-execute requires -rpc"},
+		{"", "", execute, "-execute requires a private key in QUOTE_KEY"},
 		{secret[2:], "", execute, "QUOTE_KEY: invalid length, need 256 bits"},
 		{strings.Repeat("0", 64), "", execute, "QUOTE_KEY: invalid private key"},
 		{"", secret + "zz", wish, "QUOTE_VIEWING_KEY is not 32 bytes"},
-		{"", "", []string{"-status", "0x12", "-from", "1"}, "is not the hash of a transaction"},
-		{"", "", status[:2], "-from must name the chain of the transaction"},
-		{"", "", with(status, "-from", "mainnet"), "-from must name the chain"},
+		{"", "", []string{"now"}, `"now" is not a command: see quote help`},
+		{"", "", []string{"help", "now"}, `no help on "now"`},
+		{"", "", []string{"-status", sentTx, "-from", "1"}, "-status is now a command: quote status -chain 1 0x…"},
+		{"", "", []string{"-from", "1", "--status=" + sentTx}, "-status is now a command: quote status -chain 1 0x…"},
+		{"", "", []string{"-gateway", "http://127.0.0.1:1", "-pairs"}, "-pairs is now a command: quote pairs"},
+		{"", "", []string{"pairs", "USDC"}, `"USDC" is not a flag`},
+		{"", "", []string{"pairs", "-from", "USDC@1"}, "not defined: -from: see quote pairs -h"},
+		{"", "", []string{"status", "-chain", "1"}, "one transaction is required"},
+		{"", "", []string{"status", "-chain", "1", "-wait"}, "one transaction is required"},
+		{"", "", with(status, sentTx), "one transaction is required"},
+		{"", "", []string{"status", "0x12", "-chain", "1"}, "is not the hash of a transaction"},
+		{"", "", status[:2], "-chain is required"},
+		{"", "", with(status, "-chain", "mainnet"), "-chain: "},
+		{"", "", with(status, "-from", "1"), "not defined: -from: see quote status -h"},
 		{"", "", with(status, "-wait=soon"), `for flag -wait: parse error`},
 		{"", "", with(status, "-wait", "soon"), `invalid value "soon" for flag -wait`},
 	} {
@@ -234,9 +246,27 @@ func TestHelp(t *testing.T) {
 			t.Errorf("%q: got exit code %d, %q and\n%s", args, code, stderr, stdout)
 		}
 	}
-	contains(t, "the help", first, "quote -from USDC@1", "QUOTE_KEY", "quote version", "-wait time",
-		"at most:\n  0.05 ETH on Ethereum\n", "\n  50000 PLS on PulseChain\n")
-	new(options).flags().VisitAll(func(f *flag.Flag) { contains(t, "the help", first, "\n  -"+f.Name) })
+	contains(t, "the help", first, "Usage: quote -from TOKEN@CHAIN", "QUOTE_KEY", "quote version", "-wait duration")
+	for _, c := range commands {
+		var texts []string
+		for _, args := range [][]string{{c.name, "-h"}, {"help", c.name}} {
+			args = slices.DeleteFunc(args, func(arg string) bool { return arg == "" })
+			code, stdout, stderr := call(t, nil, args...)
+			if code != 0 || stderr != "" {
+				t.Errorf("%q: got exit code %d and %s", args, code, stderr)
+			}
+			texts = append(texts, stdout)
+		}
+		if texts[0] != texts[1] || strings.Contains(texts[0], "{flags}") {
+			t.Errorf("%q: got two helps:\n%s\n---\n%s", c.name, texts[0], texts[1])
+		}
+		usage, rest, _ := strings.Cut(texts[0], "\nFlags:\n\n")
+		contains(t, "the usage", usage, strings.TrimSpace("Usage: quote "+c.name))
+		contains(t, "the rest", rest, "\nExit codes:\n  0  ")
+		c.flagSet(new(options)).VisitAll(func(f *flag.Flag) { contains(t, "the flags", "\n"+rest, "\n  -"+f.Name) })
+	}
+	_, gas, _ := call(t, nil, "help", "gas")
+	contains(t, "the gas bounds", gas, "at most:\n  0.05 ETH on Ethereum\n", "\n  50000 PLS on PulseChain\n")
 	for _, args := range [][]string{{"version"}, {"--version"}} {
 		if code, stdout, _ := call(t, nil, args...); code != 0 || stdout != cli.Version("quote")+"\n" {
 			t.Errorf("%q: got exit code %d and %q", args, code, stdout)

@@ -30,8 +30,9 @@ func (o *options) quote(ctx context.Context) (any, error) {
 		o.say("Warning: %s.", what)
 	}
 	if o.json {
+		o.say("Not checked:")
 		for _, what := range q.Unchecked {
-			o.say("Not checked: %s.", what)
+			o.sayIndented("- " + what)
 		}
 	} else if err := o.show(q); err != nil {
 		return nil, err
@@ -165,7 +166,7 @@ func (o *options) unknown(sent client.Sent, err error) error {
 
 // askAgain is how to ask about a transaction later.
 func (o *options) askAgain(sent client.Sent) string {
-	return fmt.Sprintf("quote -gateway %s -status %s -from %s -wait", o.url, sent.Hash, source(sent))
+	return fmt.Sprintf("quote status -gateway %s -chain %s %s -wait", o.url, source(sent), sent.Hash)
 }
 
 // followSent follows a swap that was sent just now.

@@ -49,7 +49,7 @@ func serveNote(t *testing.T, recipient string) string {
 // TestNoteThatNobodyOpened wants it to be said, on whichever stream is not the answer's, and by the exit code.
 func TestNoteThatNobodyOpened(t *testing.T) {
 	gateway := serveNote(t, stranger)
-	const unchecked = "Not checked: whom the note in the answer pays: only the viewing key of the 0zk address can tell."
+	const unchecked = "\n  - whom the note in the answer pays: only the viewing key of the 0zk address can tell\n"
 
 	code, stdout, stderr := call(t, nil, with(shield, "-gateway", gateway)...)
 	if code != 1 {
@@ -70,7 +70,7 @@ func TestNoteThatNobodyOpened(t *testing.T) {
 func TestNoteThatTheViewingKeyOpens(t *testing.T) {
 	env := map[string]string{"QUOTE_VIEWING_KEY": ownerKey}
 	code, stdout, stderr := call(t, env, with(shield, "-gateway", serveNote(t, owner))...)
-	if code != 0 || stderr != "" || strings.Contains(stdout, "Not checked: whom the note") {
+	if code != 0 || stderr != "" || strings.Contains(stdout, "whom the note") {
 		t.Errorf("got exit code %d, %s and\n%s", code, stderr, stdout)
 	}
 	contains(t, "the output", stdout, "Opened with the viewing key: the note.",

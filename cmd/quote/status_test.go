@@ -104,7 +104,7 @@ func TestStatus(t *testing.T) {
 		"reverted":            {[]string{"FAILED true"}, nil, 1, []string{"FAILED: the transaction reverted"}, []string{"swapped nothing (FAILED)"}},
 		"something else":      {[]string{"NOT_A_SWAP true"}, nil, 1, []string{"NOT_A_SWAP: "}, []string{"swapped nothing (NOT_A_SWAP)"}},
 		"not offered":         {[]string{"501"}, nil, 4, nil, []string{`"The pools of this deployment cannot be followed" ("STATUS_UNAVAILABLE"`, "do not send it again. See transaction " + sentTx + " on Ethereum (1)"}},
-		"refused":             {[]string{"429"}, nil, 4, nil, []string{"or ask again with:\n  quote -gateway http", " -status " + sentTx + " -from 1 -wait"}},
+		"refused":             {[]string{"429"}, nil, 4, nil, []string{"or ask again with:\n  quote status -gateway http", " -chain 1 " + sentTx + " -wait"}},
 		"said twice":          {[]string{`SETTLED true,"txHash":"` + settledTx + `"`}, nil, 4, nil, []string{"it is about transaction " + settledTx}},
 		"a lie":               {[]string{"DONE true"}, nil, 4, nil, []string{"do not trust the gateway's answer"}},
 		"followed":            {[]string{"PENDING false", "SETTLED true" + settled}, []string{"-wait"}, 0, []string{"SETTLED: paid out"}, []string{"Following " + sentTx + " on Ethereum (1), for 30m0s at most:", "  PENDING: not in a block yet\n  SETTLED: paid out"}},
@@ -112,8 +112,8 @@ func TestStatus(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			args := with([]string{"-gateway", serveStatus(t, test.statuses...), "-status", sentTx, "-from", "1"}, test.args...)
-			code, stdout, stderr := call(t, nil, args...)
+			args := with([]string{"status", "-gateway", serveStatus(t, test.statuses...), "-chain", "1"}, test.args...)
+			code, stdout, stderr := call(t, nil, with(args, sentTx)...)
 			if code != test.code || (stdout == "") != (test.out == nil) {
 				t.Errorf("got exit code %d, want %d, and %q", code, test.code, stdout)
 			}
@@ -121,7 +121,7 @@ func TestStatus(t *testing.T) {
 			contains(t, "the error", stderr, test.err...)
 		})
 	}
-	code, stdout, _ := call(t, nil, "-status", sentTx, "-from", "USDC@69696969", "-gateway", serveStatus(t, "SETTLED true"+settled), "-json")
+	code, stdout, _ := call(t, nil, "status", sentTx, "-chain", "69696969", "-gateway", serveStatus(t, "SETTLED true"+settled), "-json")
 	if code != 0 || !strings.Contains(stdout, `"srcChain":"1"`) {
 		t.Errorf("got exit code %d and %s for a privacy route, want its network to be asked", code, stdout)
 	}
@@ -145,14 +145,14 @@ func TestExecutesAndWaits(t *testing.T) {
 			"for 1h0m0s at most:\n  PENDING: not in a block yet\n  SETTLED: paid out with " + settledTx + " on chain 369\n" +
 				"Settled: 123.086419 USDC on PulseChain (369), says the gateway.",
 		}},
-		{[]string{"501"}, "", false, 0, "approval, swap", "", []string{"To follow it: quote -gateway http", "-from 1 -wait"}},
+		{[]string{"501"}, "", false, 0, "approval, swap", "", []string{"To follow it: quote status -gateway http", " -chain 1 0x"}},
 		{nil, "", true, 1, "", "", []string{"not sent: the account has 0 of the token", "123456789 are needed"}},
 		{[]string{"SETTLED true" + strings.Replace(settled, "123086419", "123000000", 1)}, "1h", false, 0, "approval, swap", "SETTLED",
 			[]string{"Less was paid out than the quote said: 123 USDC instead of 123.086419 USDC."}},
 		{[]string{anotherSwap}, "1h", false, 4, "approval, swap", "",
 			[]string{"do not trust the gateway's answer", `swap.amount: got "1", want "123456789"`}},
 		{[]string{"SETTLING false" + wished}, "1ms", false, 4, "approval, swap", "", []string{
-			"the time is up", "it may arrive at any time, so do not send it again", "ask again with:\n  quote -gateway",
+			"the time is up", "it may arrive at any time, so do not send it again", "ask again with:\n  quote status -gateway",
 		}},
 		{[]string{"501"}, "1h", false, 4, "approval, swap", "", []string{
 			"Sent. 123.086419 USDC will arrive", `cannot be followed" ("STATUS_UNAVAILABLE"`,

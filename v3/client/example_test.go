@@ -98,6 +98,35 @@ func ExampleWithPinned() {
 	// Output: 1000000000000000000 wei to 0xD98c74c52e2bb6641982271AE856fF685F8726AA
 }
 
+// What is to be typed in: the amount that pays out 100 USDC, without a request for each key.
+func ExampleListing_Estimate() {
+	server := startGateway()
+	defer server.Close()
+	c, err := client.New(server.URL)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	listing, err := c.Pairs(context.Background())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	estimate, err := listing.Estimate(client.EstimateRequest{
+		SrcChain: 1, SrcToken: "USDC", DstChain: 369, DstToken: "USDC",
+		Dest: big.NewInt(100_000_000), IntegratorBPS: 25, // 0.25 %
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(client.FormatAmount(estimate.Amount, estimate.Pair.SrcToken.Decimals), "to send")
+	fmt.Println(client.FormatAmount(estimate.Dest, estimate.Pair.DstToken.Decimals), "is paid out")
+	// Output:
+	// 100.553041 to send
+	// 100 is paid out
+}
+
 // startGateway runs a real gateway, as an operator would mount it, on the loopback.
 func startGateway() *httptest.Server {
 	gateway, err := golden.New(context.Background(), nil)

@@ -400,7 +400,8 @@ func playIntegrate(t *testing.T, blocks []pages.Block) {
 	shell.Shown = devnetAddresses(t, shown, printed)
 	gateway := value(t, `gateway +http://(\S+)`, printed)
 	key := ports.Free(t)
-	shell.Shown = append(shell.Shown, "localhost:8080", gateway, "localhost:8090", key, "./cmd/quote ", "./cmd/quote -gateway http://"+gateway+" ")
+	shell.Shown = append(shell.Shown, "localhost:8080", gateway, "localhost:8090", key,
+		"./cmd/quote status ", "./cmd/quote status -gateway http://"+gateway+" ", "./cmd/quote ", "./cmd/quote -gateway http://"+gateway+" ")
 	shell.Env = append(shell.Env, "GOFLAGS=-trimpath", "CGO_ENABLED=0")
 	shell.Play(t, rest)
 }

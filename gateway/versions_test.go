@@ -307,6 +307,7 @@ func TestPartialDeployments(t *testing.T) {
 		Chains     []struct { // of pairs
 			ChainID  chain.ID
 			Explorer string
+			RPCURLs  []string
 		}
 		Tokens, Pairs []any
 	}
@@ -331,6 +332,9 @@ func TestPartialDeployments(t *testing.T) {
 	for _, row := range pairs.Chains {
 		if network, _ := chain.FindNetwork(row.ChainID); row.Explorer != network.Explorer || row.Explorer == "" {
 			t.Errorf("chain %s: got the explorer %q, want %q", row.ChainID, row.Explorer, network.Explorer)
+		}
+		if isHub := row.ChainID == chain.Hub; isHub && !slices.Equal(row.RPCURLs, golden.Nodes) || !isHub && row.RPCURLs != nil {
+			t.Errorf("chain %s: got the nodes %q", row.ChainID, row.RPCURLs)
 		}
 	}
 	w := ask(gw, "/v3/swap/quote?"+strings.Replace(pairQuery(served[0]).Encode(), "srcChain=1&", "srcChain=5&", 1))

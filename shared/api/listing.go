@@ -76,6 +76,7 @@ type chainBody struct {
 	Network        chain.ID  `json:"network,omitempty"` // of a privacy pool
 	NativeCurrency *coinBody `json:"nativeCurrency,omitempty"`
 	Explorer       string    `json:"explorer,omitempty"`
+	RPCURLs        []string  `json:"rpcUrls,omitempty"`
 }
 
 type coinBody struct {
@@ -93,6 +94,7 @@ func mapChain(d *chain.Deployment, id chain.ID) chainBody {
 	network, _ := chain.FindNetwork(id)
 	row.NativeCurrency = &coinBody{network.CoinName, network.Coin, chain.CoinDecimals}
 	row.Explorer = d.Explorer(id)
+	row.RPCURLs = d.RPCURLs(id)
 	return row
 }
 

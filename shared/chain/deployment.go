@@ -136,6 +136,10 @@ func (d *Deployment) Explorer(network ID) string {
 	return known.Explorer
 }
 
+// RPCURLs are the public nodes of a network that a wallet may use to add it, nil if not stated. They are not the nodes
+// that the gateway asks.
+func (d *Deployment) RPCURLs(network ID) []string { return d.file.RPCURLs[network.String()] }
+
 // Confirmations is how many blocks make a transaction on a network final. The
 // block of the transaction is the first.
 func (d *Deployment) Confirmations(network ID) uint64 {

@@ -29,9 +29,10 @@ type deploymentFile struct {
 	Railgun    Railgun           `json:"railgun,omitzero"`     // if its rates are not the usual ones
 	Explorers  map[string]string `json:"explorers,omitempty"`  // by network: an address before /tx/ and /address/
 
-	Contact       string            `json:"contact,omitempty"`       // whom a user asks whose swap does not settle
-	Tracking      string            `json:"tracking,omitempty"`      // "reference" or "none"
-	Confirmations map[string]uint64 `json:"confirmations,omitempty"` // by network
+	RPCURLs       map[string][]string `json:"rpcUrls,omitempty"`       // by network: public nodes, for wallets
+	Contact       string              `json:"contact,omitempty"`       // whom a user asks whose swap does not settle
+	Tracking      string              `json:"tracking,omitempty"`      // "reference" or "none"
+	Confirmations map[string]uint64   `json:"confirmations,omitempty"` // by network
 }
 
 // secondsRow states the time of all pairs that match what it names.
@@ -57,6 +58,8 @@ const (
 	mostSeconds       = 7 * 24 * 60 * 60 // a week
 	mostRailgunBPS    = 1000             // 10 %: far above what RAILGUN has ever taken
 	longestExplorer   = 2048
+	mostRPCURLs       = 5   // of a network
+	longestRPCURL     = 200 // characters
 
 	trackingReference = "reference" // the value of tracking
 )
@@ -158,9 +161,30 @@ func (b builder) checkValues(file *deploymentFile) {
 			b.Add(at, "%q is not an https address without a slash at its end", site)
 		}
 	})
+	byChain(b, "rpcUrls", file.RPCURLs, public, b.checkRPCURLs)
 }
 
 var explorers = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
+
+// checkRPCURLs checks the nodes of a network that anyone may ask. The clients refuse a listing with other addresses.
+func (b builder) checkRPCURLs(at string, _ ID, urls []string) {
+	if len(urls) == 0 || len(urls) > mostRPCURLs {
+		b.Add(at, "%d addresses; list 1 to %d, or leave the chain out", len(urls), mostRPCURLs)
+	}
+	for i, url := range urls {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		switch {
+		case len(url) > longestRPCURL || !rpcURLs.MatchString(url):
+			b.Add(at, "%q is not an address such as https://rpc.example.org/eth: write https (http only for localhost "+
+				"and 127.0.0.1), host and path, without user, query and fragment, in at most %d characters",
+				url, longestRPCURL)
+		case slices.Contains(urls[:i], url):
+			b.Add(at, "%q is there twice; list it once", url)
+		}
+	}
+}
+
+var rpcURLs = regexp.MustCompile(`^(https://[\w.-]+|http://(localhost|127\.0\.0\.1))(:\d{1,5})?(/[\w.~-]*)*$`)
 
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })

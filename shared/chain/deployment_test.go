@@ -70,6 +70,12 @@ func TestDeploymentProblems(t *testing.T) {
 		{"explorer without https", `"registries"`, `"explorers": {"1": "http://example.org"}, "registries"`, `explorers.1: "http://example.org" is not an https address`},
 		{"explorer with a slash", `"registries"`, `"explorers": {"1": "https://example.org/"}, "registries"`, `explorers.1: "https://example.org/" is not`},
 		{"explorer of a pool", `"registries"`, `"explorers": {"69696969": "https://example.org"}, "registries"`, `explorers.69696969: not one of the chains [1 10`},
+		{"nodes of a pool", `"registries"`, `"rpcUrls": {"69696969": ["https://rpc.example.org"]}, "registries"`, `rpcUrls.69696969: not one of the chains [1 10`},
+		{"no nodes", `"registries"`, `"rpcUrls": {"369": []}, "registries"`, `rpcUrls.369: 0 addresses; list 1 to 5, or leave the chain out`},
+		{"many nodes", `"registries"`, `"rpcUrls": {"369": ["https://a", "https://b", "https://c", "https://d", "https://e", "https://f"]}, "registries"`, `rpcUrls.369: 6 addresses; list 1 to 5`},
+		{"a node twice", `"registries"`, `"rpcUrls": {"369": ["https://a.example", "https://b.example", "https://a.example"]}, "registries"`, `rpcUrls.369[2]: "https://a.example" is there twice; list it once`},
+		{"a node without https", `"registries"`, `"rpcUrls": {"369": ["https://rpc.example.org", "http://rpc.example.org"]}, "registries"`, `rpcUrls.369[1]: "http://rpc.example.org" is not an address such as https://rpc.example.org/eth: write https (http only for localhost and 127.0.0.1)`},
+		{"a node that is no list", `"registries"`, `"rpcUrls": {"369": "https://rpc.example.org"}, "registries"`, `rpcUrls.369: got string, want array`},
 		{"absurd rate of RAILGUN", `"registries"`, `"railgun": {"shieldBps": 25, "unshieldBps": 1001}, "registries"`, "railgun.unshieldBps: 1001 is above 1000"},
 		{"unknown tracking", `"tracking": "reference"`, `"tracking": "some"`, `tracking: "some" is unknown; write reference`},
 		{"a long contact", `"name": "reference"`, `"name": "reference", "contact": "` + strings.Repeat("x", 201) + `"`, "contact: write one line"},
@@ -108,9 +114,12 @@ func TestDeploymentListsAllProblemsAtOnce(t *testing.T) {
 func TestLongestTexts(t *testing.T) {
 	name := strings.Repeat("ü", 64)
 	site := "https://" + strings.Repeat("x", 2048-len("https://"))
-	d := parse(t, `"name": "reference"`, `"name": "`+name+`", "explorers": {"1": "`+site+`"}`)
-	if d.Name != name || d.Explorer(1) != site {
-		t.Errorf("got the name %q and the explorer %q", d.Name, d.Explorer(1))
+	node := "https://" + strings.Repeat("x", 200-len("https://"))
+	nodes := []string{node, "https://a", "https://b", "https://c", "https://d"}
+	d := parse(t, `"name": "reference"`,
+		`"name": "`+name+`", "explorers": {"1": "`+site+`"}, "rpcUrls": {"1": ["`+strings.Join(nodes, `", "`)+`"]}`)
+	if d.Name != name || d.Explorer(1) != site || !slices.Equal(d.RPCURLs(1), nodes) || d.RPCURLs(369) != nil {
+		t.Errorf("got the name %q, the explorer %q and the nodes %q", d.Name, d.Explorer(1), d.RPCURLs(1))
 	}
 }
 

@@ -214,8 +214,11 @@ func newGateway(ctx context.Context, service api.Service, clients *caller.Client
 	}), nil
 }
 
+// Nodes are the public nodes that Partial states for PulseChain.
+var Nodes = []string{"https://rpc.example.org/pulse", "http://localhost:8545"}
+
 // Partial is Deployment without the privacy pools, DAI, the settlement
-// chain's USDC and the receiver: 13 pairs on five chains.
+// chain's USDC and the receiver: 13 pairs on five chains. It states Nodes.
 func Partial(t testing.TB) *chain.Deployment {
 	t.Helper()
 	var file map[string]any
@@ -223,6 +226,7 @@ func Partial(t testing.TB) *chain.Deployment {
 		t.Fatal(err)
 	}
 	file["settlement"] = map[string]any{"chainId": 8453}
+	file["rpcUrls"] = map[string]any{"369": Nodes}
 	file["pools"] = slices.DeleteFunc(file["pools"].([]any), func(row any) bool {
 		pool := row.(map[string]any)
 		id, token := chain.ID(pool["chainId"].(float64)), pool["token"]

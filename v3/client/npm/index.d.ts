@@ -200,6 +200,8 @@ export interface Pairs {
     nativeCurrency?: { name: string; symbol: string; decimals: number };
     /** An https address before `/tx/…` and `/address/…`. */
     explorer?: string;
+    /** Public nodes, as `wallet_addEthereumChain` wants them. This package uses none by itself. */
+    rpcUrls?: string[];
   }[];
   tokens: { chainId: number; symbol: string; address: Hex; decimals: number; minAmount: Amount; maxAmount: Amount }[];
   pairs: {

@@ -183,6 +183,8 @@ const KINDS = {
   number: (value) => Number.isSafeInteger(value) && value >= 0,
   uint8: (value) => KINDS.number(value) && value < 256, uint32: (value) => KINDS.number(value) && value < 2 ** 32,
   chain: isChain, site: (value) => /^https:\/\/[\w.:-]+(\/[\w.-]+)*$/.test(text(value)),
+  node: (value) => text(value).length <= 200 &&
+    /^(https:\/\/[\w.-]+|http:\/\/(localhost|127\.0\.0\.1))(:\d{1,5})?(\/[\w.~-]*)*$/.test(text(value)),
   percentage: (value) => Number.isFinite(value) && value >= 0 && value <= 100,
   time: (value) => /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(text(value)) &&
     new Date(value).toJSON()?.replace('.000', '') === value,
@@ -208,6 +210,7 @@ const DETAILS = {
 const SETTLEMENT = { chainId: 'chain', domain: 'uint32', 'receiver?': 'text' };
 const LISTING = {
   deployment: 'text', chains: [{ chainId: 'chain', name: 'text', 'network?': 'chain', 'explorer?': 'site',
+    'rpcUrls?': ['node'],
     'nativeCurrency?': { name: 'text', symbol: 'text', decimals: 'uint8' } }],
   tokens: [{ chainId: 'chain', symbol: 'text', address: 'address', decimals: 'uint8', minAmount: 'amount',
     maxAmount: 'amount' }],

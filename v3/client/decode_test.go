@@ -73,6 +73,37 @@ func TestExplorers(t *testing.T) {
 	}
 }
 
+// nodes are the values of rpcUrls that a listing may have, and others.
+var nodes = map[string]bool{
+	`["https://rpc.example.org"]`: true, `["https://rpc.example.org/"]`: true, `["https://rpc.example.org:8545/eth/v1~a_b"]`: true,
+	`["http://127.0.0.1:18600"]`: true, `["http://localhost:8545", "https://192.0.2.1"]`: true,
+	`["https://` + strings.Repeat("a", 192) + `"]`: true, `["https://` + strings.Repeat("a", 193) + `"]`: false,
+	`["http://rpc.example.org"]`: false, `["http://localhost.example.org"]`: false, `["http://127.0.0.1.example.org"]`: false,
+	`["http://127.0.0.2"]`: false, `["http://127a0.0.1"]`: false, `["ws://localhost"]`: false, `["HTTPS://rpc.example.org"]`: false,
+	`["javascript:alert(1)"]`: false, `["data:text/html,x"]`: false, `["https://"]`: false, `[""]`: false, `["/rpc"]`: false,
+	`["https://a@rpc.example.org"]`: false, `["https://a:b@rpc.example.org"]`: false, `["http://localhost:8545@rpc.example.org"]`: false,
+	`["https://rpc.example.org?key=a"]`: false, `["https://rpc.example.org/#a"]`: false, `["https://rpc.example.org:port"]`: false,
+	`["https://rpc.example.org\n"]`: false, `["https://rpc.example.org\u0000"]`: false, `["https://rpc.\u202eexample.org"]`: false,
+	`[" https://rpc.example.org"]`: false, `["https://rpc.example.org\\a"]`: false, `["https://ſrpc.example.org"]`: false,
+	`"https://rpc.example.org"`: false, `[["https://rpc.example.org"]]`: false, `{"0": "https://rpc.example.org"}`: false,
+	`[null]`: false, `[1]`: false, `["https://rpc.example.org", 1]`: false, `true`: false, `[{}]`: false,
+}
+
+// TestNodes: public nodes have addresses that a wallet may be given. A deployment states only such.
+func TestNodes(t *testing.T) {
+	reference := string(chain.ReferenceFile())
+	for urls, want := range nodes {
+		err := decodeBody([]byte(`{"chainId": 1, "name": "Ethereum", "rpcUrls": `+urls+`}`), &Chain{})
+		if (err == nil) != want {
+			t.Errorf("%s: got %v", urls, err)
+		}
+		file := strings.Replace(reference, `"registries"`, `"rpcUrls": {"1": `+urls+`}, "registries"`, 1)
+		if _, err := chain.ParseDeployment([]byte(file)); (err == nil) != want {
+			t.Errorf("%s in a deployment: got %v", urls, err)
+		}
+	}
+}
+
 // FuzzDecodesExactly: it ends, whatever is sent.
 func FuzzDecodesExactly(f *testing.F) {
 	f.Add([]byte(`{"to": "0x1", "fee": {"total": {"amount": "1"}}}`))

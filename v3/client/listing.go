@@ -47,6 +47,7 @@ type Chain struct {
 	Network        uint64          `json:"network,omitzero"`         // of a privacy pool
 	NativeCurrency *NativeCurrency `json:"nativeCurrency,omitempty"` // what pays for gas; nil if it is not stated
 	Explorer       Site            `json:"explorer,omitempty"`       // before /tx/ and /address/; empty if not stated
+	RPCURLs        []RPCURL        `json:"rpcUrls,omitempty"`        // for wallets; this package asks none of them
 }
 
 // NativeCurrency is a chain's own coin.
@@ -65,6 +66,19 @@ var sites = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)
 func (s *Site) UnmarshalText(text []byte) error {
 	*s = Site(text)
 	return mustBe(sites.Match(text), text, "an https address")
+}
+
+// An RPCURL is the address of a public node: https, or http on this machine, without user, query and fragment.
+type RPCURL string
+
+const longestRPCURL = 200 // characters
+
+var rpcURLs = regexp.MustCompile(`^(https://[\w.-]+|http://(localhost|127\.0\.0\.1))(:\d{1,5})?(/[\w.~-]*)*$`)
+
+// UnmarshalText refuses everything else.
+func (u *RPCURL) UnmarshalText(text []byte) error {
+	*u = RPCURL(text)
+	return mustBe(len(text) <= longestRPCURL && rpcURLs.Match(text), text, "the address of a public node")
 }
 
 // ListedToken is a token on a chain or in a privacy pool, and how much of it one swap may move.

@@ -302,7 +302,9 @@ func shortListing(t *testing.T) []byte {
 		rows := listing[name].([]any)
 		listing[name] = slices.DeleteFunc(rows, func(row any) bool { return !kept(row, fields...) })
 	}
-	listing["chains"].([]any)[0].(map[string]any)["explorer"] = "https://etherscan.io"
+	ethereum := listing["chains"].([]any)[0].(map[string]any)
+	ethereum["explorer"] = "https://etherscan.io"
+	ethereum["rpcUrls"] = []any{"https://rpc.example.org/eth", "http://localhost:8545"}
 	return marshal(t, listing)
 }
 
@@ -461,6 +463,14 @@ func allMaxFees(t *testing.T, body []byte, fee *big.Int) []byte {
 }
 
 func listingCases(t *testing.T, listing []byte) (cases []verdictCase) {
+	g := read(t, "details")
+	for urls, isRight := range nodes {
+		cases = append(cases, verdictCase{
+			name: "listing with the nodes " + urls, Kind: "listing", want: g.request, Request: g.request.query(),
+			Quote: "details", isRight: isRight,
+			Body: string(edit{Path: "chains.0.rpcUrls", Set: json.RawMessage(urls)}.apply(t, listing)),
+		})
+	}
 	for _, name := range []string{"details", "details-burn", "details-shield"} {
 		g := read(t, name)
 		for what, body := range alterations(t, listing) {

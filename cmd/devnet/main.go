@@ -162,14 +162,18 @@ func gatewayEnv(dir string, chains *reference.Net) ([]string, error) {
 		return nil, err
 	}
 	file["contact"] = "the terminal that runs the devnet"
+	path := filepath.Join(dir, "deployment.json")
+	env := []string{"DEPLOYMENT_FILE=" + path, "ISSUER_FEE_URL=" + chains.Issuer.URL}
+	public := map[string][]string{} // so that a wallet can add the chains
+	for _, n := range chain.Networks() {
+		url := chains.Chain(n.ID).URL()
+		env = append(env, "RPC_URLS_"+n.ID.String()+"="+url)
+		public[n.ID.String()] = []string{url}
+	}
+	file["rpcUrls"] = public
 	text, err := json.Marshal(file)
 	if err != nil {
 		return nil, err
-	}
-	path := filepath.Join(dir, "deployment.json")
-	env := []string{"DEPLOYMENT_FILE=" + path, "ISSUER_FEE_URL=" + chains.Issuer.URL}
-	for _, n := range chain.Networks() {
-		env = append(env, "RPC_URLS_"+n.ID.String()+"="+chains.Chain(n.ID).URL())
 	}
 	return env, os.WriteFile(path, text, 0o600)
 }

@@ -39,6 +39,7 @@ func TestNetworksAgreeWithPublicFacts(t *testing.T) {
 			Address  string
 			Decimals uint8
 		}
+		Wrapped struct{ Symbol, Address string } // null where it is one of tokens
 	}
 	var facts []fact
 	if err := json.Unmarshal(data, &facts); err != nil {
@@ -78,6 +79,10 @@ func TestNetworksAgreeWithPublicFacts(t *testing.T) {
 			if err != nil || uint32(bps*1000+0.5) != got.CCTP.FastFeeMilliBPS {
 				t.Errorf("%s: got a fast fee of %d thousandths of a bp, want %s bp", got.Name, got.CCTP.FastFeeMilliBPS, want.CCTP.FastFeeBps)
 			}
+		}
+		if w := got.Wrapped; w.Symbol != want.Wrapped.Symbol || w.Symbol != "" &&
+			(w.Address.String() != want.Wrapped.Address || w.Decimals != want.Native.Decimals || w.ChainID != got.ID) {
+			t.Errorf("%s: got the wrapped coin %+v, want %+v", got.Name, w, want.Wrapped)
 		}
 		erc20 := 0
 		for _, token := range got.Tokens {

@@ -30,6 +30,8 @@ type Network struct {
 	Confirmations uint64
 	// Tokens are the tokens of the supported pairs.
 	Tokens []Token
+	// Wrapped is its coin as an ERC-20 token where that is none of Tokens. Nobody can be paid at its contract.
+	Wrapped Token
 }
 
 // CoinDecimals are those of every network's own coin.
@@ -98,6 +100,7 @@ var table = []Network{
 	{
 		ID: 8453, Name: "Base", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://basescan.org", CCTP: cctp(6, 1_300), Block: 2 * time.Second,
+		Wrapped: opWETH,
 		Tokens: []Token{
 			ether,
 			token(USDC, "0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913", 6),
@@ -107,6 +110,7 @@ var table = []Network{
 		ID: 56, Name: "BNB Smart Chain", Coin: "BNB", CoinName: "BNB", MostGas: "0.01",
 		Explorer: "https://bscscan.com", Block: 450 * time.Millisecond,
 		Railgun: railgun("0x590162bf4b50F6576a459B75309eE21D92178A10", "0xF82d00fC51F730F42A00F85E74895a2849ffF2Dd"),
+		Wrapped: token("WBNB", "0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c", 18),
 		Tokens: []Token{
 			token(USDC, "0x8AC76a51cc950d9822D68b83fE1Ad97B32Cd580d", 18),
 			token(USDT, "0x55d398326f99059fF775485246999027B3197955", 18),
@@ -118,6 +122,7 @@ var table = []Network{
 	{
 		ID: Hub, Name: "PulseChain", Coin: "PLS", CoinName: "Pulse", MostGas: "50000",
 		Explorer: "https://scan.pulsechain.com", Block: 10 * time.Second,
+		Wrapped: token("WPLS", "0xA1077a294dDE1B09bB078844df40758a5D0f9a27", 18),
 		Tokens: []Token{
 			token(USDC, "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", 6),
 			token(WETH, "0x02DcdD04e3F455D838cd1249292C58f3B79e3C3C", 18),
@@ -126,89 +131,106 @@ var table = []Network{
 	{
 		ID: 4663, Name: "Robinhood Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://robinhoodchain.blockscout.com", Block: 100 * time.Millisecond,
-		Tokens: []Token{ether},
+		Wrapped: token("WETH", "0x0Bd7D308f8E1639FAb988df18A8011f41EAcAD73", 18),
+		Tokens:  []Token{ether},
 	},
 	// Without pools: the issuer of USDC burns and mints there.
 	{
 		ID: 43114, Name: "Avalanche C-Chain", Coin: "AVAX", CoinName: "Avalanche", MostGas: "0.1",
 		Explorer: "https://snowtrace.io", CCTP: cctp(1, 0), Block: 500 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)},
+		Wrapped: token("WAVAX", "0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7", 18),
+		Tokens:  []Token{token(USDC, "0xB97EF9Ef8734C71904D8002F8b6Bc66Dd9c48a6E", 6)},
 	},
 	{
 		ID: 42161, Name: "Arbitrum One", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://arbiscan.io", CCTP: cctp(3, 1_400), Block: 250 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)},
+		Wrapped: token("WETH", "0x82aF49447D8a07e3bd95BD0d56f35241523fBab1", 18),
+		Tokens:  []Token{token(USDC, "0xaf88d065e77c8cC2239327C5EDb3A432268e5831", 6)},
 	},
 	{
 		ID: 10, Name: "OP Mainnet", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://optimistic.etherscan.io", CCTP: cctp(2, 1_300), Block: 2 * time.Second,
-		Tokens: []Token{token(USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)},
+		Wrapped: opWETH,
+		Tokens:  []Token{token(USDC, "0x0b2C639c533813f4Aa9D7837CAf62653d097Ff85", 6)},
 	},
 	{
 		ID: 137, Name: "Polygon PoS", Coin: "POL", CoinName: "POL", MostGas: "2",
 		Explorer: "https://polygonscan.com", CCTP: cctp(7, 0), Block: 2 * time.Second,
 		Confirmations: 30, // deep reorgs have happened; one minute covers the usual ones
+		Wrapped:       token("WPOL", "0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270", 18),
 		Tokens:        []Token{token(USDC, "0x3c499c542cEF5E3811e1192ce70d8cC03d5c3359", 6)},
 	},
 	{
 		ID: 130, Name: "Unichain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://uniscan.xyz", CCTP: cctp(10, 2_000), Block: time.Second,
-		Tokens: []Token{token(USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)},
+		Wrapped: opWETH,
+		Tokens:  []Token{token(USDC, "0x078D782b760474a361dDA0AF3839290b0EF57AD6", 6)},
 	},
 	{
 		ID: 59144, Name: "Linea", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://lineascan.build", CCTP: cctp(11, 13_000), Block: time.Second,
-		Tokens: []Token{token(USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)},
+		Wrapped: token("WETH", "0xe5D7C2a44FfDDf6b295A15c148167daaAf5Cf34f", 18),
+		Tokens:  []Token{token(USDC, "0x176211869cA2b568f2A7D4EE941E073a821EE1ff", 6)},
 	},
 	{
 		ID: 480, Name: "World Chain", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://worldscan.org", CCTP: cctp(14, 1_300), Block: 2 * time.Second,
-		Tokens: []Token{token(USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)},
+		Wrapped: opWETH,
+		Tokens:  []Token{token(USDC, "0x79A02482A880bCE3F13e09Da970dC34db4CD24d1", 6)},
 	},
 	{
 		ID: 98866, Name: "Plume", Coin: "PLUME", CoinName: "Plume", MostGas: "20",
 		Explorer: "https://explorer.plume.org", CCTP: cctp(22, 2_000), Block: 100 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)},
+		Wrapped: token("WPLUME", "0xEa237441c92CAe6FC17Caaf9a7acB3f953be4bd1", 18),
+		Tokens:  []Token{token(USDC, "0x222365EF19F7947e5484218551B56bb3965Aa7aF", 6)},
 	},
 	{
 		ID: 2818, Name: "Morph", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://explorer.morphl2.io", CCTP: cctp(30, 4_000), Block: 300 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)},
+		Wrapped: token("WETH", "0x5300000000000000000000000000000000000011", 18),
+		Tokens:  []Token{token(USDC, "0xCfb1186F4e93D60E60a8bDd997427D1F33bc372B", 6)},
 	},
 	{
 		ID: 57073, Name: "Ink", Coin: "ETH", CoinName: "Ether", MostGas: "0.005",
 		Explorer: "https://explorer.inkonchain.com", CCTP: cctp(21, 2_000), Block: time.Second,
-		Tokens: []Token{token(USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)},
+		Wrapped: opWETH,
+		Tokens:  []Token{token(USDC, "0x2D270e6886d130D724215A266106e6832161EAEd", 6)},
 	},
 	{
 		ID: 143, Name: "Monad", Coin: "MON", CoinName: "Monad", MostGas: "5",
 		Explorer: "https://monadscan.com", CCTP: cctp(15, 0), Block: 400 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)},
+		Wrapped: token("WMON", "0x3bd359C1119dA7Da1D913D1C4D2B7c461115433A", 18),
+		Tokens:  []Token{token(USDC, "0x754704Bc059F8C67012fEd69BC8A327a5aafb603", 6)},
 	},
 	{
 		ID: 146, Name: "Sonic", Coin: "S", CoinName: "Sonic", MostGas: "1",
 		Explorer: "https://sonicscan.org", CCTP: cctp(13, 0), Block: 250 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)},
+		Wrapped: token("wS", "0x039e2fB66102314Ce7b64Ce5Ce3E5183bc94aD38", 18),
+		Tokens:  []Token{token(USDC, "0x29219dd400f2Bf60E5a23d13Be72B486D4038894", 6)},
 	},
 	{
 		ID: 1329, Name: "Sei", Coin: "SEI", CoinName: "Sei", MostGas: "2",
 		Explorer: "https://seiscan.io", CCTP: cctp(16, 0), Block: 400 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)},
+		Wrapped: token("WSEI", "0xE30feDd158A2e3b13e9badaeABaFc5516e95e8C7", 18),
+		Tokens:  []Token{token(USDC, "0xe15fC38F6D8c56aF07bbCBe3BAf5708A2Bf42392", 6)},
 	},
 	{
 		ID: 999, Name: "HyperEVM", Coin: "HYPE", CoinName: "HYPE", MostGas: "0.1",
 		Explorer: "https://hyperevmscan.io", CCTP: cctp(19, 0), Block: time.Second,
-		Tokens: []Token{token(USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)},
+		Wrapped: token("WHYPE", "0x5555555555555555555555555555555555555555", 18),
+		Tokens:  []Token{token(USDC, "0xb88339CB7199b77E23DB6E890353E22632Ba630f", 6)},
 	},
 	{
 		ID: 1672, Name: "Pharos", Coin: "PROS", CoinName: "PharosCoin", MostGas: "1",
 		Explorer: "https://pharosscan.xyz", CCTP: cctp(31, 0), Block: 500 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)},
+		Wrapped: token("WPROS", "0x52C48d4213107b20bC583832b0d951FB9CA8F0B0", 18),
+		Tokens:  []Token{token(USDC, "0xC879C018dB60520F4355C26eD1a6D572cdAC1815", 6)},
 	},
 	{
 		ID: 25, Name: "Cronos", Coin: "CRO", CoinName: "Cronos", MostGas: "20",
 		Explorer: "https://explorer.cronos.org", CCTP: cctp(32, 0), Block: 500 * time.Millisecond,
-		Tokens: []Token{token(USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)},
+		Wrapped: token("WCRO", "0x5C7F8A570d578ED84E63fdFA7b1eE72dEae1AE23", 18),
+		Tokens:  []Token{token(USDC, "0x3D7F2C478aAfdB65542BCB44bCeeC05849999d2D", 6)},
 	},
 }
 
@@ -225,6 +247,7 @@ func complete(rows []Network) []Network {
 		for j := range n.Tokens {
 			n.Tokens[j].ChainID = n.ID
 		}
+		n.Wrapped.ChainID = n.ID
 	}
 	return sorted
 }
@@ -253,6 +276,9 @@ func railgun(proxy, relayAdapt string) *RailgunContracts {
 func token(symbol, address string, decimals uint8) Token {
 	return Token{Symbol: symbol, Address: NewAddress(common.HexToAddress(address)), Decimals: decimals}
 }
+
+// opWETH is at the same address on all OP Stack chains.
+var opWETH = token(WETH, "0x4200000000000000000000000000000000000006", 18)
 
 var ether = Token{Symbol: ETH, Address: Native, Decimals: 18}
 

@@ -26,7 +26,7 @@ func (d *Deployment) Unpayable(a common.Address, on ID) (reason fault.Reason, wh
 		return fault.Zero, "the zero address"
 	case a == Native.Address:
 		return fault.Reserved, "the native token placeholder"
-	case a == dead:
+	case a == dead || a == highest:
 		return fault.Reserved, "a burn address"
 	case a.Cmp(firstAccount) < 0:
 		return fault.Reserved, "below 0x10000, the range of precompiled contracts"
@@ -36,6 +36,9 @@ func (d *Deployment) Unpayable(a common.Address, on ID) (reason fault.Reason, wh
 			return u.reason, u.what
 		}
 	}
+	if a.Cmp(firstPredeploy) >= 0 && a.Cmp(pastPredeploys) < 0 {
+		return fault.Contract, "a system contract of OP Stack chains"
+	}
 	return "", ""
 }
 
@@ -43,6 +46,10 @@ var (
 	// firstAccount ends the addresses that chains use for precompiled contracts.
 	firstAccount = common.BytesToAddress([]byte{1, 0, 0})
 	dead         = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+	highest      = common.HexToAddress("0xFFfFfFffFFfffFFfFFfFFFFFffFFFffffFfFFFfF")
+	// OP Stack chains reserve 2048 addresses for contracts that exist from the start, and have a proxy at each.
+	firstPredeploy = common.HexToAddress("0x4200000000000000000000000000000000000000")
+	pastPredeploys = common.HexToAddress("0x4200000000000000000000000000000000000800")
 )
 
 // othersUses are of the contracts of others that we know. They count on every chain: an
@@ -51,7 +58,9 @@ var (
 func othersUses() map[common.Address][]use {
 	uses := map[common.Address][]use{}
 	add := func(a Address, reason fault.Reason, what string) {
-		uses[a.Address] = []use{{AnyChain, reason, what}}
+		if uses[a.Address] == nil { // of what several chains have, the first is named
+			uses[a.Address] = []use{{AnyChain, reason, what}}
+		}
 	}
 	add(messenger, fault.Contract, "the issuer's TokenMessenger")
 	add(transmitter, fault.Contract, "the issuer's MessageTransmitter")
@@ -59,6 +68,9 @@ func othersUses() map[common.Address][]use {
 		where := " on chain " + n.ID.String()
 		for _, t := range n.Tokens {
 			add(t.Address, fault.Token, "the contract of "+t.Symbol+where)
+		}
+		if n.Wrapped.Symbol != "" {
+			add(n.Wrapped.Address, fault.Token, "the contract of "+n.Wrapped.Symbol+where)
 		}
 		if n.Railgun != nil {
 			add(n.Railgun.Proxy, fault.Contract, "RAILGUN's proxy"+where)

@@ -37,6 +37,11 @@ var lost = []struct {
 	{"a precompiled contract", "0x0000000000000000000000000000000000000001", "below 0x10000", fault.Reserved},
 	{"the last built-in one", "0x000000000000000000000000000000000000FFff", "below 0x10000", fault.Reserved},
 	{"burn address", "0x000000000000000000000000000000000000dEaD", "a burn address", fault.Reserved},
+	{"the highest address", "0xFFfFfFffFFfffFFfFFfFFFFFffFFFffffFfFFFfF", "a burn address", fault.Reserved},
+	{"a wrapped coin", "0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c", "the contract of WBNB on chain 56", fault.Token},
+	{"that of OP Stack chains", "0x4200000000000000000000000000000000000006", "the contract of WETH on chain 10", fault.Token},
+	{"the first system contract", "0x4200000000000000000000000000000000000000", "a system contract of OP Stack chains", fault.Contract},
+	{"the last system contract", "0x42000000000000000000000000000000000007fF", "a system contract of OP Stack chains", fault.Contract},
 	{"native sentinel", "0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE", "the native token placeholder", fault.Reserved},
 	{"a token", "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48", "the contract of USDC on chain 1", fault.Token},
 	{"a token of another chain", "0x15D38573d2feeb82e7ad5187aB8c1D52810B1f07", "the contract of USDC on chain 369", fault.Token},
@@ -179,5 +184,10 @@ func TestUnpayable(t *testing.T) {
 	}
 	check("0x1111111111111111111111111111111111111111", chain.AnyChain, fault.Contract, "the messenger of chain 137")
 	check(somebody, chain.AnyChain, "", "")
-	check("0x0000000000000000000000000000000000010000", chain.AnyChain, "", "")
+	for _, beside := range []string{
+		"0x0000000000000000000000000000000000010000", "0x41ffFffffFfFffFFFFFfffFFFfFFffFfFffFfffF",
+		"0x4200000000000000000000000000000000000800", "0xffffFFFfFFffffffffffffffFfFFFfffFFFfFFfE",
+	} {
+		check(beside, chain.AnyChain, "", "")
+	}
 }

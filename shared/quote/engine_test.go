@@ -249,6 +249,9 @@ func TestRecipientsThatCannotOwnMoneyAreRefused(t *testing.T) {
 	}{
 		"an account":            {common.HexToAddress("0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"), "", ""},
 		"a burn address":        {common.HexToAddress("0x000000000000000000000000000000000000dEaD"), "burn address", fault.Reserved},
+		"the highest address":   {common.HexToAddress("0xffffffffffffffffffffffffffffffffffffffff"), "burn address", fault.Reserved},
+		"a wrapped coin":        {common.HexToAddress("0x4200000000000000000000000000000000000006"), "contract of WETH on chain 10", fault.Token},
+		"a system contract":     {common.HexToAddress("0x4200000000000000000000000000000000000010"), "system contract of OP Stack", fault.Contract},
 		"the destination token": {pair.DstToken.Address.Address, "contract of USDC on chain 369", fault.Token},
 		"the receiver":          {d.Settlement.Receiver.Address, "the receiver of burns on chain 8453", fault.Contract},
 		"zero, as v1 asks":      {common.Address{}, "", ""},

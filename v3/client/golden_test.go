@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -248,6 +249,39 @@ func TestKnownTokens(t *testing.T) {
 	}
 	if len(all) != len(known.Tokens) {
 		t.Errorf("%d tokens are known, and the gateway has %d", len(known.Tokens), len(all))
+	}
+}
+
+// unpayable are addresses that nobody can be paid at.
+func unpayable() (all []string) {
+	for _, n := range chain.Networks() {
+		for _, token := range append(slices.Clone(n.Tokens), n.Wrapped) {
+			if token.Symbol != "" {
+				all = append(all, token.Address.String())
+			}
+		}
+		if n.CCTP != nil {
+			all = append(all, n.CCTP.Messenger.String(), n.CCTP.Transmitter.String())
+		}
+		if n.Railgun != nil {
+			all = append(all, n.Railgun.Proxy.String(), n.Railgun.RelayAdapt.String())
+		}
+	}
+	return append(all,
+		"0x000000000000000000000000000000000000FFff", "0x000000000000000000000000000000000000dEaD",
+		"0xFFfFfFffFFfffFFfFFfFFFFFffFFFffffFfFFFfF",
+		"0x4200000000000000000000000000000000000000", "0x42000000000000000000000000000000000007fF")
+}
+
+// TestUnpayable: this package says of each what the gateway says. Beside them are addresses of anybody.
+func TestUnpayable(t *testing.T) {
+	deployment := chain.Reference()
+	for _, text := range append(unpayable(), "0x4200000000000000000000000000000000000800", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed") {
+		address := common.HexToAddress(text)
+		_, want := deployment.Unpayable(address, chain.AnyChain)
+		if got := known.Unpayable(address); got != want {
+			t.Errorf("%s: got %q, the gateway says %q", text, got, want)
+		}
 	}
 }
 

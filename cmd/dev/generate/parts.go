@@ -16,6 +16,7 @@ var parts = map[string]func() []string{
 	"finality":                  finalityTable,
 	"tokens":                    tokenRows,
 	"tokens as JavaScript":      tokenObject,
+	"wrapped coins":             wrappedCoins,
 	"issuer fees":               issuerFees,
 	"issuer fees as JavaScript": issuerFeeObject,
 	"gas bounds":                gasBounds,
@@ -130,6 +131,26 @@ func tokenObject() []string {
 		lines = append(lines, "  },")
 	}
 	return append(lines, "};")
+}
+
+// wrappedOnce are the networks with a wrapped coin that is none of the tokens. Of those with the same one, it is the
+// first.
+func wrappedOnce() (networks []chain.Network) {
+	for _, n := range chain.Networks() {
+		isSame := func(other chain.Network) bool { return other.Wrapped.Address == n.Wrapped.Address }
+		if n.Wrapped.Symbol != "" && !slices.ContainsFunc(networks, isSame) {
+			networks = append(networks, n)
+		}
+	}
+	return networks
+}
+
+func wrappedCoins() (lines []string) {
+	for _, n := range wrappedOnce() {
+		lines = append(lines, fmt.Sprintf("common.HexToAddress(%q): \"%s on chain %s\",",
+			n.Wrapped.Address, n.Wrapped.Symbol, n.ID))
+	}
+	return lines
 }
 
 // issuerFees are the fees of fast burns by source chain, in thousandths of a basis point.

@@ -115,6 +115,28 @@ func IsChain(id uint64) bool {
 // Messenger is the issuer's contract that burns USDC.
 var Messenger = common.HexToAddress("0x28b5a0e9C621a5BadaA536219b3a228C8168cf5d")
 
+// wrapped are the coins of networks as ERC-20 tokens, where these are none of Tokens.
+var wrapped = map[common.Address]string{
+	// generated: wrapped coins
+	common.HexToAddress("0x4200000000000000000000000000000000000006"): "WETH on chain 10",
+	common.HexToAddress("0x5C7F8A570d578ED84E63fdFA7b1eE72dEae1AE23"): "WCRO on chain 25",
+	common.HexToAddress("0xbb4CdB9CBd36B01bD1cBaEBF2De08d9173bc095c"): "WBNB on chain 56",
+	common.HexToAddress("0x0d500B1d8E8eF31E21C99d1Db9A6444d3ADf1270"): "WPOL on chain 137",
+	common.HexToAddress("0x3bd359C1119dA7Da1D913D1C4D2B7c461115433A"): "WMON on chain 143",
+	common.HexToAddress("0x039e2fB66102314Ce7b64Ce5Ce3E5183bc94aD38"): "wS on chain 146",
+	common.HexToAddress("0xA1077a294dDE1B09bB078844df40758a5D0f9a27"): "WPLS on chain 369",
+	common.HexToAddress("0x5555555555555555555555555555555555555555"): "WHYPE on chain 999",
+	common.HexToAddress("0xE30feDd158A2e3b13e9badaeABaFc5516e95e8C7"): "WSEI on chain 1329",
+	common.HexToAddress("0x52C48d4213107b20bC583832b0d951FB9CA8F0B0"): "WPROS on chain 1672",
+	common.HexToAddress("0x5300000000000000000000000000000000000011"): "WETH on chain 2818",
+	common.HexToAddress("0x0Bd7D308f8E1639FAb988df18A8011f41EAcAD73"): "WETH on chain 4663",
+	common.HexToAddress("0x82aF49447D8a07e3bd95BD0d56f35241523fBab1"): "WETH on chain 42161",
+	common.HexToAddress("0xB31f66AA3C1e785363F0875A1B74E27b85FD66c7"): "WAVAX on chain 43114",
+	common.HexToAddress("0xe5D7C2a44FfDDf6b295A15c148167daaAf5Cf34f"): "WETH on chain 59144",
+	common.HexToAddress("0xEa237441c92CAe6FC17Caaf9a7acB3f953be4bd1"): "WPLUME on chain 98866",
+	// generated end
+}
+
 // contracts are those of others, which take no money of ours.
 var contracts = map[common.Address]string{
 	Messenger: "the issuer's TokenMessenger",
@@ -126,7 +148,11 @@ var contracts = map[common.Address]string{
 }
 
 var (
-	dead = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+	dead    = common.HexToAddress("0x000000000000000000000000000000000000dEaD")
+	highest = common.HexToAddress("0xFFfFfFffFFfffFFfFFfFFFFFffFFFffffFfFFFfF")
+	// OP Stack chains have contracts at all addresses from here on, up to the second.
+	firstPredeploy = common.HexToAddress("0x4200000000000000000000000000000000000000")
+	pastPredeploys = common.HexToAddress("0x4200000000000000000000000000000000000800")
 	// lowestAccount is the first address that can be somebody's: those below are built-in contracts, or reserved for
 	// more of them.
 	lowestAccount = common.BytesToAddress([]byte{1, 0, 0})
@@ -137,13 +163,19 @@ func Unpayable(a common.Address) string {
 	switch {
 	case a == Native:
 		return "the native token placeholder"
-	case a == dead:
+	case a == dead || a == highest:
 		return "a burn address"
 	case a.Cmp(lowestAccount) < 0:
 		return "below 0x10000, the range of precompiled contracts"
 	}
 	if token := find(func(t *Token) bool { return t.Address == a }); token != nil {
 		return fmt.Sprintf("the contract of %s on chain %d", token.Symbol, token.Chain)
+	}
+	if name := wrapped[a]; name != "" {
+		return "the contract of " + name
+	}
+	if a.Cmp(firstPredeploy) >= 0 && a.Cmp(pastPredeploys) < 0 {
+		return "a system contract of OP Stack chains"
 	}
 	return contracts[a]
 }

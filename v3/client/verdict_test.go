@@ -28,6 +28,7 @@ type verdictCase struct {
 	sent    Sent
 	want    Request
 	isRight bool // both must accept it
+	isWrong bool // both must refuse it
 
 	Kind    string            `json:"kind"` // quote, listing, routers, status or error
 	Request map[string]any    `json:"request,omitempty"`
@@ -116,6 +117,9 @@ func TestOneVerdict(t *testing.T) {
 			accepted[cases[i].Kind]++
 		} else if cases[i].isRight {
 			t.Errorf("%s: Go refuses it: %s", cases[i].name, ours[i])
+		}
+		if ours[i].OK && cases[i].isWrong {
+			t.Errorf("%s: Go accepts it", cases[i].name)
 		}
 		if reflect.DeepEqual(ours[i], want) {
 			continue
@@ -350,7 +354,30 @@ func quoteCases(t *testing.T) (cases []verdictCase) {
 			})
 		}
 	}
+	cases = append(cases, recipientCases(t)...)
 	return append(cases, warnedCases(t)...)
+}
+
+// recipientCases are quotes that pay addresses which nobody owns, and the two beside the system contracts, as a gateway
+// would quote them that did not look.
+func recipientCases(t *testing.T) (cases []verdictCase) {
+	g := read(t, "details")
+	digits := func(address string) string { return strings.ToLower(address[2:]) }
+	add := func(recipient string, isWrong bool) {
+		pay := strings.NewReplacer(g.request.Recipient, recipient, digits(g.request.Recipient), digits(recipient))
+		request := g.request
+		request.Recipient = recipient
+		cases = append(cases, verdictCase{
+			name: "to " + recipient, Kind: "quote", want: request, Request: request.query(),
+			Body: pay.Replace(string(g.body)), isWrong: isWrong, isRight: !isWrong,
+		})
+	}
+	for _, address := range unpayable() {
+		add(address, true)
+	}
+	add("0x41ffFffffFfFffFFFFFfffFFFfFFffFfFffFfffF", false)
+	add("0x4200000000000000000000000000000000000800", false)
+	return cases
 }
 
 // warnedCases are quotes of which the gateway itself warns, right and wrong ones.
@@ -467,7 +494,7 @@ func listingCases(t *testing.T, listing []byte) (cases []verdictCase) {
 	for urls, isRight := range nodes {
 		cases = append(cases, verdictCase{
 			name: "listing with the nodes " + urls, Kind: "listing", want: g.request, Request: g.request.query(),
-			Quote: "details", isRight: isRight,
+			Quote: "details", isRight: isRight, isWrong: !isRight,
 			Body: string(edit{Path: "chains.0.rpcUrls", Set: json.RawMessage(urls)}.apply(t, listing)),
 		})
 	}

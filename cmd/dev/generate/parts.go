@@ -17,6 +17,7 @@ var parts = map[string]func() []string{
 	"tokens":                    tokenRows,
 	"tokens as JavaScript":      tokenObject,
 	"wrapped coins":             wrappedCoins,
+	"wrapped coins, lower case": wrappedInLowerCase,
 	"issuer fees":               issuerFees,
 	"issuer fees as JavaScript": issuerFeeObject,
 	"gas bounds":                gasBounds,
@@ -149,6 +150,17 @@ func wrappedCoins() (lines []string) {
 	for _, n := range wrappedOnce() {
 		lines = append(lines, fmt.Sprintf("common.HexToAddress(%q): \"%s on chain %s\",",
 			n.Wrapped.Address, n.Wrapped.Symbol, n.ID))
+	}
+	return lines
+}
+
+func wrappedInLowerCase() (lines []string) {
+	var addresses []string
+	for _, n := range wrappedOnce() {
+		addresses = append(addresses, "'"+strings.ToLower(n.Wrapped.Address.String())+"',")
+	}
+	for pair := range slices.Chunk(addresses, 2) {
+		lines = append(lines, strings.Join(pair, " "))
 	}
 	return lines
 }

@@ -101,13 +101,26 @@ const FAST_FEES = {
 /** A token that refuses to change an allowance other than from zero or to zero. */
 const RESETS = [TOKENS.USDT[1][0]];
 const MESSENGER = '0x28b5a0e9c621a5badaa536219b3a228c8168cf5d';
-/** What must not be paid: tokens, a burn address, the issuer's and RAILGUN's contracts. */
+/** What must not be paid: tokens, wrapped coins, burn addresses, the issuer's and RAILGUN's contracts. */
 const LOST = [
   ...Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => lower(address))),
   '0x000000000000000000000000000000000000dead', MESSENGER, '0x81d40f21f12a8f0e3252bccb954d722d4c464b64',
   '0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9', '0xac9f360ae85469b27aeddeafc579ef2d052ad405',
   '0x590162bf4b50f6576a459b75309ee21d92178a10', '0xf82d00fc51f730f42a00f85e74895a2849fff2dd',
+  '0xffffffffffffffffffffffffffffffffffffffff',
+  // generated: wrapped coins, lower case
+  '0x4200000000000000000000000000000000000006', '0x5c7f8a570d578ed84e63fdfa7b1ee72deae1ae23',
+  '0xbb4cdb9cbd36b01bd1cbaebf2de08d9173bc095c', '0x0d500b1d8e8ef31e21c99d1db9a6444d3adf1270',
+  '0x3bd359c1119da7da1d913d1c4d2b7c461115433a', '0x039e2fb66102314ce7b64ce5ce3e5183bc94ad38',
+  '0xa1077a294dde1b09bb078844df40758a5d0f9a27', '0x5555555555555555555555555555555555555555',
+  '0xe30fedd158a2e3b13e9badaeabafc5516e95e8c7', '0x52c48d4213107b20bc583832b0d951fb9ca8f0b0',
+  '0x5300000000000000000000000000000000000011', '0x0bd7d308f8e1639fab988df18a8011f41eacad73',
+  '0x82af49447d8a07e3bd95bd0d56f35241523fbab1', '0xb31f66aa3c1e785363f0875a1b74e27b85fd66c7',
+  '0xe5d7c2a44ffddf6b295a15c148167daaaf5cf34f', '0xea237441c92cae6fc17caaf9a7acb3f953be4bd1',
+  // generated end
 ];
+/** The 2048 addresses that OP Stack chains reserve for contracts of their own. */
+const PREDEPLOY = /^0x420{35}[0-7]/;
 const ISSUER_CHAINS = Object.keys(TOKENS.USDC).map(Number).filter((chain) => !POOL_CHAINS.includes(chain));
 /** The routing IDs of the privacy pools on chains 1 and 56. */
 const PRIVATE = [69696969, 96969696];
@@ -454,7 +467,8 @@ function readRequest(request, known, report) {
   const tokens = pick(own(listing, 'tokens'), 'address').flat();
   const listed = pick(own(listing, 'pairs'), 'srcChain', 'srcToken', 'to');
   const pinned = pick(routers, 'chainId', 'symbol', 'router');
-  const isPayable = (value) => isAddress(value) && BigInt(value) >= 0x10000n && ![...LOST, ...tokens].includes(value);
+  const isPayable = (value) => isAddress(value) && BigInt(value) >= 0x10000n && !PREDEPLOY.test(value) &&
+    ![...LOST, ...tokens].includes(value);
   const taken = (value, network, token) => (given === undefined ? listed : pinned).some(([chain, symbol, to]) =>
     to === value && symbol !== token && (pair.networks?.get(chain) ?? networkOf(chain)) === network);
   must((isPayable(router) || (burns && router === MESSENGER)) && !taken(router, srcToken.chainId, srcToken.symbol),

@@ -147,12 +147,7 @@ func TestVerify(t *testing.T) {
 	if testing.Short() {
 		t.Skip("SKIPPED, NOT TESTED: it checks every alteration in Node; make test-all runs it")
 	}
-	if _, err := exec.LookPath("node"); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("there is no node on this machine, and in CI verify.js must be tested; install the package nodejs")
-		}
-		t.Skip("SKIPPED, NOT TESTED: there is no node on this machine; install the package nodejs to test verify.js")
-	}
+	needNode(t)
 	t.Parallel() // beside what TestClient waits for
 	input := readVerifyInput(t)
 	folder := t.TempDir()
@@ -473,6 +468,17 @@ func judgePairs(t *testing.T, got []verifyPair) {
 
 func mapToken(t chain.Token) verifyToken {
 	return verifyToken{t.Address.String(), t.Symbol, t.Decimals, t.ChainID}
+}
+
+// needNode skips a test where there is no Node.js. In CI it fails instead.
+func needNode(t *testing.T) {
+	t.Helper()
+	if _, err := exec.LookPath("node"); err != nil {
+		if os.Getenv("CI") != "" {
+			t.Fatal("there is no node on this machine, and in CI the client must be tested; install the package nodejs")
+		}
+		t.Skip("SKIPPED, NOT TESTED: there is no node on this machine; install the package nodejs to test the client")
+	}
 }
 
 // TestVerifySize keeps the file small enough to be read before it is copied.

@@ -3,15 +3,15 @@
 package v1
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/version"
 )
 
-//go:embed openapi.yaml
-var contract []byte
+//go:embed openapi.yaml openapi.json
+var contract embed.FS
 
 func Module(service api.Service) version.Module {
 	quotes := api.Quotes{
@@ -21,11 +21,10 @@ func Module(service api.Service) version.Module {
 	return version.Module{
 		Name:     "v1",
 		Prefixes: []string{"/v1/", "/swap/v1/"},
-		Routes: []version.Route{
+		Routes: append([]version.Route{
 			{Path: "/v1/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/swap/v1/quote", Quotes: true, Handle: quotes.Handle},
-			api.Contract("v1", contract),
-		},
+		}, api.Contract("v1", contract)...),
 		Decode:   quotes.Decode,
 		MapFault: mapFault,
 		Next:     "v3",

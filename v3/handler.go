@@ -14,8 +14,8 @@ import (
 	"github.com/quotegate/quotegate/shared/version"
 )
 
-//go:embed openapi.yaml
-var contract []byte
+//go:embed openapi.yaml openapi.json
+var contract embed.FS
 
 // clientFiles are the client module, an npm package that is also served.
 //
@@ -30,10 +30,8 @@ func Module(service api.Service) version.Module {
 		Name:     "v3",
 		Prefixes: []string{"/v3/"},
 		Routes: slices.Concat(
-			[]version.Route{
-				{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle},
-				api.Contract("v3", contract),
-			},
+			[]version.Route{{Path: "/v3/swap/quote", Quotes: true, Handle: quotes.Handle}},
+			api.Contract("v3", contract),
 			service.Routes("v3"),
 			clientRoutes(),
 		),

@@ -4,14 +4,14 @@
 package v3legacy
 
 import (
-	_ "embed"
+	"embed"
 
 	"github.com/quotegate/quotegate/shared/api"
 	"github.com/quotegate/quotegate/shared/version"
 )
 
-//go:embed openapi.yaml
-var contract []byte
+//go:embed openapi.yaml openapi.json
+var contract embed.FS
 
 func Module(service api.Service) version.Module {
 	quotes := api.Quotes{
@@ -20,11 +20,10 @@ func Module(service api.Service) version.Module {
 	return version.Module{
 		Name:     "v3legacy",
 		Prefixes: []string{"/v3legacy/"},
-		Routes: []version.Route{
+		Routes: append([]version.Route{
 			{Path: "/v3legacy/swap/quote", Quotes: true, Handle: quotes.Handle},
 			{Path: "/v3legacy/app/routers", Handle: service.Routers()},
-			api.Contract("v3legacy", contract),
-		},
+		}, api.Contract("v3legacy", contract)...),
 		Revision: version.Revision{
 			Path: "/v3/swap/quote", Names: []string{"legacy"}, Serves: "/v3legacy/swap/quote",
 		},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"embed"
 	"encoding/json"
 	"slices"
 	"time"
@@ -162,11 +163,21 @@ func mapPairs(d *chain.Deployment, tracking bool) pairsBody {
 // contractAge is how long clients may cache a contract file.
 const contractAge = 5 * time.Minute
 
-// Contract serves the contract file of a version.
-func Contract(name string, file []byte) version.Route {
-	return version.Route{
-		Path:   version.ContractPath(name),
-		Free:   true,
-		Handle: static.Document("application/yaml", file, contractAge),
+// Contract serves the contract file of a version, as YAML and as JSON.
+func Contract(name string, files embed.FS) []version.Route {
+	serve := func(file, contentType string) version.Route {
+		body, err := files.ReadFile(file)
+		if err != nil {
+			panic("a version lacks its contract: " + err.Error())
+		}
+		return version.Route{
+			Path:   "/" + name + "/" + file,
+			Free:   true,
+			Handle: static.Document(contentType, body, contractAge),
+		}
+	}
+	return []version.Route{
+		serve("openapi.yaml", "application/yaml"),
+		serve("openapi.json", version.JSONType),
 	}
 }

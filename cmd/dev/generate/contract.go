@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -8,12 +10,31 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/oasdiff/yaml"
 )
 
 // contractSources are the sources of the contract files, one in the folder of each version.
 const contractSources = "v*/contract.yaml"
 
-// composeContract returns the contract file of a version, openapi.yaml: its source, in which a line such as
+// contractFiles returns the contract of a version in the two forms that are served, by name.
+func contractFiles(root, version string) (map[string]string, error) {
+	text, err := composeContract(root, version)
+	if err != nil {
+		return nil, err
+	}
+	compact, err := yaml.YAMLToJSON([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, compact, "", " "); err != nil {
+		return nil, err
+	}
+	return map[string]string{"openapi.yaml": text, "openapi.json": indented.String() + "\n"}, nil
+}
+
+// composeContract returns the contract of a version: its source, in which a line such as
 // "# part: paths-swaps" includes a shared file, and the shared components that it references but does not define.
 func composeContract(root, version string) (string, error) {
 	own, err := readSource(filepath.Join(root, version, "contract.yaml"))

@@ -15,16 +15,18 @@ func TestContractsAreUpToDate(t *testing.T) {
 	}
 	for _, source := range sources {
 		version := filepath.Base(filepath.Dir(source))
-		want, err := composeContract(root, version)
+		files, err := contractFiles(root, version)
 		if err != nil {
 			t.Errorf("%s: %v", version, err)
 		}
-		got, err := os.ReadFile(filepath.Join(root, version, "openapi.yaml"))
-		if err != nil {
-			t.Error(err)
-		}
-		if string(got) != want {
-			t.Errorf("%s/openapi.yaml does not match its contract.yaml: edit that, and run make generate", version)
+		for name, want := range files {
+			got, err := os.ReadFile(filepath.Join(root, version, name))
+			if err != nil {
+				t.Error(err)
+			}
+			if string(got) != want {
+				t.Errorf("%s/%s does not match its contract.yaml: edit that, and run make generate", version, name)
+			}
 		}
 	}
 }

@@ -2,7 +2,8 @@
 //
 //   - From the table of chains: the tokens that the clients know, tables and lists in the documents, and the chains in
 //     the contract files. A mark shows the place: <!-- generated: pairs --> … <!-- generated end -->
-//   - The contract files that are served, v*/openapi.yaml, from v*/contract.yaml and shared/api/contract.
+//   - The contract files that are served, v*/openapi.yaml and v*/openapi.json, from v*/contract.yaml and
+//     shared/api/contract.
 //   - The goldens.
 //
 // The tests of this package compare without writing.
@@ -59,12 +60,14 @@ func writeContracts() error {
 	}
 	for _, source := range sources {
 		version := filepath.Dir(source)
-		text, err := composeContract(".", version)
+		files, err := contractFiles(".", version)
 		if err != nil {
 			return fmt.Errorf("%s: %w", source, err)
 		}
-		if err := write(filepath.Join(version, "openapi.yaml"), text); err != nil {
-			return err
+		for name, text := range files {
+			if err := write(filepath.Join(version, name), text); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

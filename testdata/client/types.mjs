@@ -11,6 +11,8 @@ export function compareTypes(program, typesFile, contract) {
   const deref = (schema) => {
     let all = schema;
     while (all?.$ref) all = { ...contract.components.schemas[all.$ref.split('/').pop()], ...Object.fromEntries(Object.entries(all).filter(([key]) => key !== '$ref')) };
+    // What a member of a union adds is optional beside the union.
+    if (all?.oneOf) all = { ...all, properties: Object.assign({}, ...all.oneOf.map((member) => deref(member).properties), all.properties) };
     return all;
   };
   const strip = (type) => (type.isUnion() ? type.types.filter((part) => !(part.flags & (ts.TypeFlags.Undefined | ts.TypeFlags.Null))) : [type]);
@@ -41,6 +43,7 @@ export function compareTypes(program, typesFile, contract) {
 
   /** A union of objects has the fields of all its members. What the contract has as optional, one of them may demand. */
   function compareUnion(path, types, schema) {
+    if (schema.oneOf) compareMembers(path, types, schema);
     const names = new Set(types.flatMap((type) => checker.getPropertiesOfType(type).map(({ name }) => name)));
     for (const name of names) if (!(name in schema.properties)) problems.push(`${path}.${name}: the contract lacks it`);
     for (const [name, property] of Object.entries(schema.properties)) {
@@ -54,6 +57,22 @@ export function compareTypes(program, typesFile, contract) {
       else {
         if ([...new Set(literals)].sort().join() !== [...members].sort().join()) problems.push(`${path}.${name}: has ${literals}, and the contract ${members}`);
       }
+    }
+  }
+
+  /** What a member of the contract's union demands, the member of the types with its values demands too, and nothing else. */
+  function compareMembers(path, types, schema) {
+    const by = schema.discriminator.propertyName;
+    for (const type of types) {
+      const values = strip(checker.getTypeOfSymbol(type.getProperty(by))).map((part) => part.value);
+      const member = schema.oneOf.map(deref).find(({ properties }) => values.every((value) => properties[by].enum.includes(value)));
+      if (!member) {
+        problems.push(`${path}: ${values} is in several members of the contract`);
+        continue;
+      }
+      const demanded = checker.getPropertiesOfType(type).filter(({ flags }) => !(flags & ts.SymbolFlags.Optional)).map(({ name }) => name);
+      for (const name of member.required) if (!demanded.includes(name)) problems.push(`${path}.${name}: is required in the contract when ${by} is ${values}`);
+      for (const name of demanded) if (![...schema.required, ...member.required].includes(name)) problems.push(`${path}.${name}: is optional in the contract when ${by} is ${values}`);
     }
   }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +29,60 @@ func TestContractsAreUpToDate(t *testing.T) {
 			if string(got) != want {
 				t.Errorf("%s/%s does not match its contract.yaml: edit that, and run make generate", version, name)
 			}
+		}
+	}
+}
+
+// TestContractSuitsGenerators holds the contracts to the forms from which generators make types that say something:
+// make contract runs them.
+func TestContractSuitsGenerators(t *testing.T) {
+	closed := []string{"RouteType", "SwapState", "CallStatus", "RecipientReason"}
+	sources, err := filepath.Glob(filepath.Join(root, contractSources))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, source := range sources {
+		version := filepath.Base(filepath.Dir(source))
+		files, err := contractFiles(root, version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var contract struct {
+			Components struct{ Schemas, Parameters map[string]map[string]any }
+		}
+		if err := json.Unmarshal([]byte(files["openapi.json"]), &contract); err != nil {
+			t.Fatal(err)
+		}
+		for name, schema := range contract.Components.Schemas {
+			if contract.Components.Parameters[name] != nil {
+				t.Errorf("%s: %s is a parameter and a schema: oapi-codegen makes a type of each", version, name)
+			}
+			if slices.Contains(closed, name) && (schema["enum"] == nil || schema["anyOf"] != nil) {
+				t.Errorf("%s: %s is closed, so it must be a plain enum", version, name)
+			}
+			checkForms(t, version+": "+name, schema)
+		}
+	}
+}
+
+func checkForms(t *testing.T, path string, value any) {
+	switch value := value.(type) {
+	case map[string]any:
+		if value["exclusiveMinimum"] != nil || value["exclusiveMaximum"] != nil {
+			t.Errorf("%s: an exclusive bound is a number in OpenAPI 3.1, and a boolean in 3.0: use another", path)
+		}
+		if value["anyOf"] != nil && value["type"] != "string" {
+			t.Errorf("%s: an open set needs type: string beside anyOf, or oapi-codegen makes a struct of it", path)
+		}
+		if value["oneOf"] != nil && value["discriminator"] == nil {
+			t.Errorf("%s: a union needs a discriminator", path)
+		}
+		for name, inner := range value {
+			checkForms(t, path+"."+name, inner)
+		}
+	case []any:
+		for _, inner := range value {
+			checkForms(t, path, inner)
 		}
 	}
 }

@@ -73,11 +73,15 @@ func parseContract(text string) (Contract, error) {
 func closeSchemas(schemas openapi3.Schemas) {
 	for _, ref := range schemas {
 		s := ref.Value
+		s.UnevaluatedProperties = openapi3.BoolSchema{}
 		if listed, ok := s.Extensions["x-extensible-enum"].([]any); ok {
 			s.Enum = listed
 		}
 		if len(s.AnyOf) == 2 && s.AnyOf[1].Value.Type.Is("string") && len(s.AnyOf[0].Value.Enum) > 0 {
 			s.AnyOf = s.AnyOf[:1] // the known values beside any text
+		}
+		if len(s.OneOf) > 0 {
+			distribute(s)
 		}
 		if len(s.Properties) > 0 {
 			s.AdditionalProperties.Has = new(false)
@@ -87,6 +91,18 @@ func closeSchemas(schemas openapi3.Schemas) {
 			closeSchemas(openapi3.Schemas{"items": s.Items})
 		}
 	}
+}
+
+// distribute gives every member of a union the properties beside the union, so that it can refuse all others.
+func distribute(s *openapi3.Schema) {
+	for i, ref := range s.OneOf {
+		member := *ref.Value
+		member.Properties = maps.Clone(s.Properties)
+		maps.Copy(member.Properties, ref.Value.Properties)
+		s.OneOf[i] = openapi3.NewSchemaRef(ref.Ref, &member)
+		closeSchemas(openapi3.Schemas{ref.Ref: s.OneOf[i]})
+	}
+	s.Properties = openapi3.Schemas{}
 }
 
 // Check validates an answer, and its request if that was answered with 200. A

@@ -24,7 +24,7 @@ devnet: ## run local chains with the contracts, a gateway, and one swap to show
 # what CI runs. A long test says `if testing.Short() { t.Skip("…") }`, and its package is listed here in raced or in long.
 test: tools check unit ## install what the tests need; check format, every package and every golden
 
-generate: ## write what follows from the table of chains: tables, examples, goldens
+generate: ## write what is generated: tables, contract files, the JavaScript client, goldens
 	go run ./cmd/dev/generate
 
 build: ## build bin/gateway and bin/quote, static and without machine paths

@@ -186,7 +186,7 @@ func isSource(path string) bool {
 	case ".go":
 		return !strings.HasSuffix(path, "_test.go")
 	case ".js", ".mjs", ".ts", ".html", ".css":
-		return strings.HasPrefix(path, "../v3/client/npm/") || strings.HasPrefix(path, "../gateway/site/")
+		return strings.HasPrefix(path, "../v3/client/npm/src/") || strings.HasPrefix(path, "../gateway/site/")
 	}
 	return false
 }

@@ -4,6 +4,7 @@ package v3
 
 import (
 	"embed"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -17,7 +18,7 @@ import (
 //go:embed openapi.yaml openapi.json
 var contract embed.FS
 
-// clientFiles are the client module, an npm package that is also served.
+// clientFiles are the client module, an npm package that is also served. They are compiled from client/npm/src.
 //
 //go:embed client/npm/*.js client/npm/*.d.ts
 var clientFiles embed.FS
@@ -46,16 +47,18 @@ func Module(service api.Service) version.Module {
 // clientRoutes serve the module for browsers, and its types. The part that checks has a
 // path of its own besides, for those who read, copy and pin it.
 func clientRoutes() []version.Route {
+	const folder = "client/npm"
+	files, err := clientFiles.ReadDir(folder)
+	if err != nil {
+		panic("the client is not embedded: " + err.Error())
+	}
+	paths := map[string]string{"/v3/verify.js": "verify.js"}
+	for _, file := range files {
+		paths["/v3/client/"+file.Name()] = file.Name()
+	}
 	var routes []version.Route
-	for _, at := range []string{
-		"/v3/verify.js",
-		"/v3/client/index.js", "/v3/client/index.d.ts",
-		"/v3/client/verify.js", "/v3/client/verify.d.ts",
-		"/v3/client/send.js", "/v3/client/send.d.ts",
-		"/v3/client/payments.js", "/v3/client/wait.js",
-		"/v3/client/amount.js", "/v3/client/amount.d.ts",
-	} {
-		body, err := clientFiles.ReadFile("client/npm/" + path.Base(at))
+	for _, at := range slices.Sorted(maps.Keys(paths)) {
+		body, err := clientFiles.ReadFile(path.Join(folder, paths[at]))
 		if err != nil {
 			panic("the client lacks a file: " + err.Error())
 		}

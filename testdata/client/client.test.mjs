@@ -524,11 +524,59 @@ test('what the account has is summed up', async () => {
   }
 });
 
-test('a misspelt option, and a pin that is none, is refused', async () => {
+test('an option that does not exist, or contradicts another, is refused with those that exist', async () => {
   for (const pinned of [undefined, null]) assert.throws(() => createClient({ gateway: gateway(), pinned }), /pinned must be/);
-  assert.throws(() => createClient({ gateway: gateway(), key: 'x' }), /createClient has no option key/);
-  await assert.rejects(set().quote({ ...request, integratorID: '0x1' }), /quote has no option integratorID/);
-  await assert.rejects(set().status({ srcChain: 1, txHash: hash, quotes: {} }), /status has no option quotes; it has srcChain, txHash, quote, since, signal/);
+  const client = set();
+  const checked = await client.quote(request);
+  const status = { srcChain: 1, txHash: hash };
+  asked.length = 0;
+  const cases = [
+    [() => createClient({ gateway: gateway(), key: 'x' }), 'createClient has no option key; it has gateway, apiKey, fetch, pinned, timeout'],
+    [() => client.quote({ ...request, integratorID: '0x1' }), 'quote has no option integratorID; it has srcToken, dstToken, amount, srcChain, dstChain, '
+      + 'recipient, recipientType, integratorId, from, simulate, signal, retry'],
+    [() => client.quote({ ...request, simulate: true }), 'simulate needs from, the account that will send'],
+    [() => client.pairs({ fresh: true }), 'pairs has no option fresh; it has signal'],
+    [() => client.recheck(checked, { allowances: 1n }), 'recheck has no option allowances; it has allowance, signal'],
+    [() => client.status({ ...status, quotes: {} }), 'status has no option quotes; it has srcChain, txHash, quote, since, signal'],
+    [() => client.follow({ ...status, onretry() {} }), 'follow has no option onretry; it has srcChain, txHash, quote, since, signal, replacement, onRetry'],
+    [() => client.status({ ...status, quote: checked }), 'quote must be the field quote of what client.quote has returned'],
+    ...[-1, 1.5, NaN, '2', true].map((retry) => [() => client.quote({ ...request, retry }), `retry must be a number of times, not ${retry}`]),
+  ];
+  for (const [call, message] of cases) await assert.rejects(async () => call(), { name: 'TypeError', message });
+  assert.deepEqual(asked, []);
+});
+
+test('a quote is asked for again where that may help, as often as was asked', async (t) => {
+  const waits = [];
+  const real = globalThis.setTimeout;
+  t.mock.method(globalThis, 'setTimeout', (done, ms, ...rest) => {
+    if (!new Error().stack.includes('quotegate/client') || ms === 15000) return real(done, ms, ...rest); // of Node, or a time limit
+    waits.push(ms / 1000);
+    return real(done, 1, ...rest);
+  });
+  const busy = (seconds) => ({ status: 429, headers: { 'Retry-After': String(seconds) }, body: { error: 'Too many', code: 'RATE_LIMITED' } });
+  const proxy = { status: 502, body: '<html>' };
+  const gone = (req) => req.socket.destroy();
+  const ask = (retry, ...list) => set({ '/v3/swap/quote': list }).quote({ ...request, retry });
+  const count = () => asked.filter(({ path }) => path === '/v3/swap/quote').length;
+  const got = await ask(4, busy(7), proxy, gone, busy(0), plain);
+  assert.deepEqual([got.calls.length, count(), waits.splice(0)], [2, 5, [7, 2, 4, 1]]);
+  for (const [code, asks, retry, ...list] of [
+    ['RATE_LIMITED', 1, undefined, busy(1), plain], ['RATE_LIMITED', 1, 0, busy(1), plain], ['UNREADABLE', 3, 2, proxy], ['UNREACHABLE', 2, 1, gone],
+    ['RATE_LIMITED', 1, 9, busy(61), plain], // longer than anybody waits for a quote
+    ['AMOUNT_OUT_OF_RANGE', 1, 9, golden('error-amount-below-minimum'), plain], ['UNREADABLE', 1, 9, { status: 404, body: '<html>' }, plain],
+    ['UNVERIFIED', 1, 9, edited((q) => { q.destAmount = '1'; }), plain],
+  ]) {
+    await refused(ask(retry, ...list), code);
+    assert.equal(count(), asks, code);
+  }
+  const stop = new AbortController();
+  const ended = set({ '/v3/swap/quote': [(req, res) => { stop.abort(new Error('enough')); res.writeHead(502).end(); }, plain] }).quote({ ...request, retry: 3, signal: stop.signal });
+  await assert.rejects(ended, /enough/);
+  assert.equal(count(), 1);
+  // The end of a quote counts from the question that was answered.
+  const slow = await ask(1, busy(3), plain);
+  assert.ok(slow.expiresAt - Date.now() > 50_000);
 });
 
 test('an answer is read up to 1 MB, and no further', async () => {

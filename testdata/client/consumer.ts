@@ -3,10 +3,13 @@
 import { createClient, decode, QuoteError, verify, version } from '@quotegate/client'
 import type { Call, CheckedQuote, ErrorCode, Pairs, RouteType, Status, SwapState } from '@quotegate/client'
 import type { Hex, PublicQuote } from '@quotegate/client'
-import { connect, send, SendError, sendErrorOf } from '@quotegate/client/send'
+import { addChain, connect, send, SendError, sendErrorOf } from '@quotegate/client/send'
 import type { Sent, SentSoFar, Step, Wallet } from '@quotegate/client/send'
 import { formatAmount, maxAmount, parseAmount } from '@quotegate/client/amount'
 import { verify as alone } from '@quotegate/client/verify'
+import type { Report, Request } from '@quotegate/client/verify'
+import { estimate } from '@quotegate/client/estimate'
+import type { Estimate } from '@quotegate/client/estimate'
 
 const client = createClient({ gateway: 'https://quotes.example.org', apiKey: 'qg_1', fetch, pinned: async () => undefined })
 
@@ -140,4 +143,30 @@ export function amounts(native: boolean, gas: bigint | undefined): string {
   // @ts-expect-error an amount is no number
   formatAmount(5, 6)
   return formatAmount(most, 18) + formatAmount(maxAmount({ balance: 5n, native, gas: gas ?? 0n }), 6)
+}
+
+export async function typing(listing: Pairs): Promise<string> {
+  const pair = { srcToken: 'USDC', dstToken: 'USDC', srcChain: 1, dstChain: 369 } as const
+  const leaves: Estimate = estimate(listing, { ...pair, amount: 100_000_000n, integratorPercentage: 0.25 })
+  const takes = estimate(listing, { ...pair, destAmount: leaves.destAmount })
+  // @ts-expect-error one direction or the other
+  estimate(listing, { ...pair, amount: '1', destAmount: '1' })
+  // @ts-expect-error neither
+  estimate(listing, pair)
+  const swap = await client.quote({ ...pair, amount: takes.srcAmount, recipient: leaves.srcToken.address, retry: 3 })
+  return swap.quote.destAmount
+}
+
+export async function add(wallet: Wallet, swap: PublicQuote, listing: Pairs): Promise<void> {
+  await addChain(wallet, 369, { rpcUrls: ['https://rpc.example.org'] })
+  await addChain(wallet, swap.calls[0]?.chainId ?? 1, { listing, trustListing: true })
+  await send(wallet, swap, { rpcUrls: ['https://rpc.example.org'] })
+  await send(wallet, swap, { listing, trustListing: true })
+  // @ts-expect-error a list of addresses
+  await addChain(wallet, 369, { rpcUrls: 'https://rpc.example.org' })
+}
+
+export function verdict(request: Request, answer: unknown, listing: Pairs): string[] {
+  const report: Report = alone(request, answer, { listing })
+  return report.problems
 }

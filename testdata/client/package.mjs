@@ -2,7 +2,7 @@
 // in one process, since starting the tools costs more than what they do here. v3/client_test.go runs it in the folder of
 // a project that has the package, with contract.yaml and input.json, and prints a JSON object: { sizes, problems }.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
 import { createContext, runInContext } from 'node:vm';
 import { gzipSync } from 'node:zlib';
@@ -15,7 +15,8 @@ import { parse } from 'yaml';
 import { compareTypes } from './types.mjs';
 
 const PACKED = 'node_modules/@quotegate/client';
-const ENTRIES = { '@quotegate/client': 'index.js', '@quotegate/client/verify': 'verify.js', '@quotegate/client/send': 'send.js', '@quotegate/client/amount': 'amount.js' };
+const { exports: exported } = JSON.parse(readFileSync(`${PACKED}/package.json`, 'utf8'));
+const ENTRIES = Object.fromEntries(Object.entries(exported).flatMap(([name, { default: file }]) => (file ? [[`@quotegate/client${name.slice(1)}`, file]] : [])));
 const problems = [];
 const sizes = {};
 
@@ -34,13 +35,14 @@ async function checkManifest() {
 /** The package's types and a consumer as strict as the compiler can be; then the types and the contract. */
 function checkTypes() {
   const types = `${PACKED}/index.d.ts`;
-  const program = ts.createProgram(['consumer.ts', types], {
+  const declarations = readdirSync(PACKED).filter((name) => name.endsWith('.d.ts')).map((name) => `${PACKED}/${name}`);
+  const program = ts.createProgram(['consumer.ts', ...declarations], {
     noEmit: true, strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noPropertyAccessFromIndexSignature: true,
     target: ts.ScriptTarget.ES2022, lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'], types: [],
     module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext,
   });
   const ours = program.getSourceFiles().filter(({ fileName }) => fileName.endsWith('consumer.ts') || fileName.includes('@quotegate/client'));
-  if (ours.length !== 5) problems.push(`the compiler read ${ours.map(({ fileName }) => fileName)}, want a consumer and four files of types`);
+  if (ours.length !== declarations.length + 1) problems.push(`the compiler read ${ours.map(({ fileName }) => fileName)}, want a consumer and all declarations`);
   const found = [...program.getOptionsDiagnostics(), ...program.getGlobalDiagnostics()];
   for (const file of ours) found.push(...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file));
   for (const { file, start, messageText } of found) {
@@ -65,15 +67,17 @@ function measure() {
 
 const APP = `import { createClient, QuoteError, verify, version } from '@quotegate/client';
   import { send, SendError } from '@quotegate/client/send';
+  import { estimate } from '@quotegate/client/estimate';
   const { listing, request, quote } = globalThis.input;
+  const pairOf = ({ srcToken, dstToken, srcChain, dstChain }) => ({ srcToken, dstToken, srcChain, dstChain });
   const report = verify(request, quote, { listing });
   const altered = verify(request, { ...quote, to: listing.settlement.receiver }, { listing });
   const client = createClient({ gateway: 'http://x', fetch: () => { throw new Error('offline'); } });
   const error = new QuoteError('m', { code: 'INTERNAL', status: 500 });
   globalThis.output = [version, report.ok, report.calls.length, altered.ok, altered.calls.length, typeof client.follow,
-    error.code, error instanceof QuoteError, typeof send, new SendError('EXPIRED', 'm', { sent: 'NOTHING' }) instanceof SendError].join(' ');`;
+    error.code, error instanceof QuoteError, typeof send, estimate(listing, { ...pairOf(request), amount: quote.srcAmount }).destAmount === quote.destAmount, new SendError('EXPIRED', 'm', { sent: 'NOTHING' }) instanceof SendError].join(' ');`;
 const INPUT = `globalThis.input = ${readFileSync('input.json', 'utf8')};\n`;
-const WANT = '1.0.0 true 2 false 0 function INTERNAL true function true';
+const WANT = '1.0.0 true 2 false 0 function INTERNAL true function true true';
 
 /** An app that checks a quote, and refuses an altered one. It has what browsers have, and nothing of Node. */
 async function runBundles() {

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { createClient, QuoteError } from '@quotegate/client';
-import { connect, findReplacement, send, SendError, sendErrorOf } from '@quotegate/client/send';
+import { addChain, connect, findReplacement, send, SendError, sendErrorOf } from '@quotegate/client/send';
 import { createWalletClient, custom } from 'viem';
 
 function golden(name) {
@@ -398,7 +398,7 @@ test('a node that does not tell: coins stay, tokens go after a warning', async (
   for (const [name, code] of Object.entries(SILENT)) {
     const coins = await quoteOf('details-native');
     const poor = newWallet(() => ({ eth_getCode: code }));
-    const error = await soon(fails(send(poor, coins.checked, { ...coins, ...fast }), 'CONTRACT_UNKNOWN', 'NOTHING'));
+    const error = await soon(fails(send(poor, coins.checked, { client: coins.client, ...fast }), 'CONTRACT_UNKNOWN', 'NOTHING'));
     assert.deepEqual([error.address, poor.sends.length], [contractsOf(coins.checked)[0], 0], name);
     const { client, checked } = await quoteOf();
     const wallet = newWallet(() => ({ eth_getCode: code }));
@@ -708,6 +708,103 @@ test('after a reload it goes on from any step', async () => {
   for (const resume of [{ ...sign, call: { ...sign.call, data: '0x' } }, { ...sign, chainId: '0x38' }, { step: 'sign' }, {}]) {
     await fails(send(newWallet(() => ({})), (await quoteOf()).checked, { ...fast, resume }), 'OTHER_SWAP', 'UNKNOWN');
   }
+});
+
+// A wallet on another chain that knows the chain of the swap only once it has added it.
+const RPC = ['https://rpc.example.org/v1?key=1'];
+const ignorant = (more = {}) => newWallet((w, { refuse }) => {
+  w.chain = '0x38';
+  w.added = [];
+  return {
+    wallet_switchEthereumChain: ([{ chainId }]) => { if (!w.added.length) refuse(4902); w.chain = chainId; return null; },
+    wallet_addEthereumChain: ([chain]) => { w.added.push(chain); return null; }, ...more,
+  };
+});
+test('a chain that the wallet does not know is added with nodes that the app trusts', async () => {
+  const known = { chainId: '0x1', chainName: 'Ethereum', nativeCurrency: { name: 'Ether', symbol: 'ETH', decimals: 18 } };
+  const offered = JSON.parse(listing.body);
+  const row = offered.chains.find(({ chainId }) => chainId === 1);
+  Object.assign(row, { name: 'Not Ethereum', rpcUrls: ['https://rpc.listing.example'], explorer: 'https://scan.listing.example' });
+  const fromListing = { ...known, rpcUrls: row.rpcUrls, blockExplorerUrls: [row.explorer] };
+  for (const [name, options, want] of [
+    ['given', { rpcUrls: RPC }, { ...known, rpcUrls: RPC }],
+    ['of a listing', { listing: offered, trustListing: true }, fromListing],
+    ['of the listing of the client', { client: clientOf('details', offered), trustListing: true }, undefined], // pinned, but the gateway's has none
+    ['given, though the listing has others', { listing: offered, rpcUrls: RPC }, { ...known, rpcUrls: RPC }],
+    ['of a listing that is not trusted', { listing: offered }, undefined],
+    ['of a listing without any', { listing: JSON.parse(listing.body), trustListing: true }, undefined],
+    ['none', {}, undefined],
+  ]) {
+    const wallet = ignorant();
+    const steps = [];
+    const sending = send(wallet, (await quoteOf()).checked, { ...options, ...fast, onStep: keep(steps) });
+    if (want) await sending;
+    else assert.equal((await fails(sending, 'UNKNOWN_CHAIN', 'NOTHING')).chainId, '0x1', name);
+    assert.deepEqual(wallet.added, want ? [want] : [], name);
+    assert.deepEqual([swaps(wallet), wallet.chain], want ? [1, '0x1'] : [0, '0x38'], name);
+    if (want) assert.deepEqual(names(steps).slice(0, 4), ['connect', 'switch', 'add', 'read'], name);
+  }
+  // It is asked for once, whatever comes of it.
+  for (const [code, add] of [
+    ['REFUSED', (_, { refuse }) => refuse(4001)], ['UNKNOWN_CHAIN', () => null], ['WALLET', () => { throw new Error('no'); }],
+  ]) {
+    const wallet = newWallet((w, tools) => {
+      w.chain = '0x38';
+      return { wallet_switchEthereumChain: () => tools.refuse(4902), wallet_addEthereumChain: () => add(w, tools) };
+    });
+    const sending = send(wallet, (await quoteOf()).checked, { ...fast, rpcUrls: RPC });
+    const error = await sending.then(() => assert.fail('it was sent'), (e) => e);
+    assert.equal(error.sent, 'NOTHING');
+    assert.deepEqual([error.code, wallet.asked.filter((method) => method === 'wallet_addEthereumChain').length], [code, 1]);
+  }
+  // A wallet that is on the chain once it has added it is not asked to switch again.
+  const switching = newWallet((w, { refuse }) => {
+    w.chain = '0x38';
+    return { wallet_switchEthereumChain: () => refuse(4902), wallet_addEthereumChain: ([{ chainId }]) => { w.chain = chainId; return null; } };
+  });
+  await send(switching, (await quoteOf()).checked, { ...fast, rpcUrls: RPC });
+  assert.equal(switching.asked.filter((method) => method === 'wallet_switchEthereumChain').length, 1);
+});
+
+test('a chain is added for its own sake', async () => {
+  const added = async (chainId, options) => {
+    const wallet = ignorant();
+    await addChain(wallet, chainId, options);
+    return wallet.added;
+  };
+  const pulse = { chainId: '0x171', chainName: 'PulseChain', nativeCurrency: { name: 'Pulse', symbol: 'PLS', decimals: 18 }, rpcUrls: RPC };
+  for (const id of [369, '369', '0x171']) assert.deepEqual(await added(id, { rpcUrls: RPC }), [pulse]);
+  assert.equal((await added(69696969, { rpcUrls: RPC }))[0].chainId, '0x1'); // a privacy pool is on its network
+  assert.deepEqual((await added(1, { rpcUrls: ['http://127.0.0.1:8545'] }))[0].rpcUrls, ['http://127.0.0.1:8545']);
+  const newer = { chains: [{ chainId: 777, name: 'Newer', nativeCurrency: { name: 'N', symbol: 'N', decimals: 9 }, rpcUrls: RPC }] };
+  assert.deepEqual(await added(777, { listing: newer, trustListing: true }), [{ chainId: '0x309', chainName: 'Newer', nativeCurrency: newer.chains[0].nativeCurrency, rpcUrls: RPC }]);
+  await fails(addChain(ignorant(), 777, { rpcUrls: RPC }), 'UNKNOWN_CHAIN', 'NOTHING');
+  await fails(addChain(ignorant(), 1, {}), 'UNKNOWN_CHAIN', 'NOTHING');
+  await fails(addChain(ignorant({ wallet_addEthereumChain: () => { throw { code: 4001 }; } }), 1, { rpcUrls: RPC }), 'REFUSED', 'NOTHING');
+  const bad = [['http://rpc.example.org'], ['javascript:alert(1)'], ['https://user@rpc.example.org'], ['https://rpc.example.org/#x'], ['https://x y'], [7], 'https://x', [RPC], ['https://' + 'x'.repeat(200)]];
+  for (const rpcUrls of bad) {
+    for (const call of [() => addChain(ignorant(), 1, { rpcUrls }), async () => send(ignorant(), (await quoteOf()).checked, { ...fast, rpcUrls })]) {
+      await assert.rejects(call, { name: 'TypeError', message: 'rpcUrls must be a list of addresses such as https://rpc.example.org' }, String(rpcUrls));
+    }
+  }
+});
+
+test('options that do not exist or contradict each other are refused before anything is asked', async () => {
+  const { client, checked } = await quoteOf();
+  const offered = JSON.parse(listing.body);
+  const wallet = newWallet(() => ({}));
+  for (const [call, message] of [
+    [() => send(wallet, checked, { onstep() {} }), 'send has no option onstep; it has client, listing, unverified, onStep, signal, resume, readProvider, rpcUrls, trustListing, batch, interval'],
+    [() => send(wallet, checked, { client, listing: offered }), 'send takes one of client, listing, unverified'],
+    [() => send(wallet, checked, { client, unverified: true }), 'send takes one of client, listing, unverified'],
+    [() => send(wallet, checked, { listing: offered, unverified: true }), 'send takes one of client, listing, unverified'],
+    [() => send(wallet, checked, { rpcUrls: RPC, trustListing: true }), 'send takes one of rpcUrls, trustListing'],
+    [() => send(wallet, checked, { trustListing: true }), 'trustListing needs a listing'],
+    [() => addChain(wallet, 1, { urls: RPC }), 'addChain has no option urls; it has rpcUrls, listing, trustListing, signal'],
+    [() => addChain(wallet, 1, { trustListing: true }), 'trustListing needs a listing'],
+    [() => findReplacement(wallet, { txHash: hash(1), from: account, chainId: '0x1' }, { since: '0x1' }), 'findReplacement has no option since; it has signal'],
+  ]) await assert.rejects(async () => call(), { name: 'TypeError', message });
+  assert.deepEqual(wallet.asked, []);
 });
 
 test('blocks of another chain prove nothing', async () => {

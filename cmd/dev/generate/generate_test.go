@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,7 +52,8 @@ func TestChainsAreNeitherListedNorCountedByHand(t *testing.T) {
 	}
 	for _, f := range read(t) {
 		table := strings.HasPrefix(f.path, "shared/chain/") || strings.HasPrefix(f.path, "cmd/dev/generate/")
-		if table || strings.HasSuffix(f.path, "_test.go") || f.path == "docs/CHANGELOG.md" {
+		compiled, _ := path.Match("v3/client/npm/*.js", f.path) // from sources that are looked at
+		if table || compiled || strings.HasSuffix(f.path, "_test.go") || f.path == "docs/CHANGELOG.md" {
 			continue
 		}
 		byHand := f.replace(func(_ *regexp.Regexp, marked string) string {

@@ -4,6 +4,7 @@
 //     the contract files. A mark shows the place: <!-- generated: pairs --> … <!-- generated end -->
 //   - The contract files that are served, v*/openapi.yaml and v*/openapi.json, from v*/contract.yaml and
 //     shared/api/contract.
+//   - The client in JavaScript that is packed and served, v3/client/npm, from v3/client/npm/src: this needs npm.
 //   - The goldens.
 //
 // The tests of this package compare without writing.
@@ -18,7 +19,7 @@ import (
 
 func main() {
 	// Each needs what the one before wrote.
-	for _, step := range []func() error{writeParts, writeContracts, writeGoldens} {
+	for _, step := range []func() error{writeParts, writeContracts, writeClient, writeGoldens} {
 		if err := step(); err != nil {
 			fmt.Fprintln(os.Stderr, "generate:", err)
 			os.Exit(1)
@@ -73,16 +74,25 @@ func writeContracts() error {
 	return nil
 }
 
+// writeClient makes the test of the client write what it compiles.
+func writeClient() error { return update("^TestClientBuild$", "./v3") }
+
 // writeGoldens makes the tests of each version record the gateway's answers.
 func writeGoldens() error {
 	tests, err := filepath.Glob("v*/golden_test.go")
 	if err != nil {
 		return err
 	}
-	args := []string{"test", "-vet=off", "-count=1", "-run", "^TestGoldens$"}
+	var folders []string
 	for _, test := range tests {
-		args = append(args, "./"+filepath.Dir(test))
+		folders = append(folders, "./"+filepath.Dir(test))
 	}
+	return update("^TestGoldens$", folders...)
+}
+
+// update runs a test that writes what it would compare.
+func update(test string, folders ...string) error {
+	args := append([]string{"test", "-vet=off", "-count=1", "-run", test}, folders...)
 	cmd := exec.Command("go", args...)
 	cmd.Env = append(os.Environ(), "UPDATE_GOLDEN=1")
 	cmd.Stdout = os.Stdout

@@ -16,6 +16,7 @@ var parts = map[string]func() []string{
 	"finality":                  finalityTable,
 	"tokens":                    tokenRows,
 	"tokens as JavaScript":      tokenObject,
+	"networks as JavaScript":    networkObject,
 	"wrapped coins":             wrappedCoins,
 	"wrapped coins, lower case": wrappedInLowerCase,
 	"issuer fees":               issuerFees,
@@ -130,6 +131,15 @@ func tokenObject() []string {
 			lines = append(lines, "    "+strings.Join(pair, " "))
 		}
 		lines = append(lines, "  },")
+	}
+	return append(lines, "};")
+}
+
+// networkObject has the name of each network, and the name and the symbol of its coin.
+func networkObject() []string {
+	lines := []string{"const NETWORKS = {"}
+	for _, n := range chain.Networks() {
+		lines = append(lines, fmt.Sprintf("  %s: ['%s', '%s', '%s'],", n.ID, n.Name, n.CoinName, n.Coin))
 	}
 	return append(lines, "};")
 }

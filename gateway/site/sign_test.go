@@ -65,13 +65,18 @@ func sends(t *testing.T, w *world) {
 			await quote(usdc);
 			await send();
 			note('told', alertText());
+			await until(() => $('node'));
+			$('node').value = 'node.example';
+			await press('Add network');
+			await until(() => alertText() !== '');
+			note('wrong', alertText());
 			$('node').value = 'https://node.example';
 			await press('Add network');
 			await until(() => !$('node'));
 			note('added', JSON.stringify(added));
 			await send();`,
-			"told: Your wallet does not know Ethereum.", "transactions: 2", `"chainId":"0x1","chainName":"Ethereum","rpcUrls":["https://node.example"]`,
-			`"nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18},"blockExplorerUrls":["https://explorer.example"]`),
+			"told: Your wallet does not know Ethereum.", "wrong: Enter the address of a node.", "transactions: 2", `"chainId":"0x1","chainName":"Ethereum","nativeCurrency":{"name":"Ether","symbol":"ETH","decimals":18}`,
+			`"rpcUrls":["https://node.example"],"blockExplorerUrls":["https://explorer.example"]`),
 		fails("switch refused", "chain: '0x38', does: { wallet_switchEthereumChain: () => refuse(4001) }", "usdc", 0,
 			"You rejected the switch to Ethereum.|The swap is sent on Ethereum: switch your wallet to it, then try again. Nothing was sent."),
 		fails("not switched", "chain: '0x38', does: { wallet_switchEthereumChain: () => null }", "usdc", 0,
@@ -90,7 +95,7 @@ func sends(t *testing.T, w *world) {
 		fails("too little", "balance: '0x5f5e0ff'", "usdc", 0, "The account has too little USDC.|"),
 		fails("no contract", "code: '0x'", "usdc", 0,
 			"There is no contract at 0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d on chain 1: funds sent there are lost."),
-		fails("no words", "does: { eth_requestAccounts: () => { throw undefined; } }", "usdc", 0, "The wallet could not do it."),
+		fails("no words", "does: { eth_requestAccounts: () => { throw undefined; } }", "usdc", 0, "The wallet failed"),
 		row{
 			name: "silent node", want: []string{
 				"alert: Your wallet cannot confirm that these contracts exist.|Sign only if you know ", "0x2ad529b5b3443dd5a054790e84a9ab76a2cd229d",
@@ -195,7 +200,7 @@ func neverTwice(t *testing.T, w *world) {
 		},
 		row{
 			name: "too little money", want: []string{
-				"alert: The wallet says that the account has too little for amount and gas.|Put in more, or send less. Nothing was sent.",
+				"alert: The wallet says that the account has too little for amount and gas.|Add funds or send less. Nothing was sent.",
 				"send: on", "transactions: 1\n", "heard: true",
 			},
 			do: `

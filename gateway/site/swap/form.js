@@ -108,15 +108,28 @@ function termsOf(all) {
   const total = `${all.length > 1 ? 'Total fee' : 'Fee'} ${Number(fee.toFixed(2))} %`;
   return [total, duration(seconds), `Network fee in ${coins}`].filter(Boolean);
 }
-// What arrives by the published fees. Only a quote is exact.
+// What arrives by the fees that the gateway lists. The client works it out, as it does for a quote.
+let estimator; // once it and the listing are loaded
+async function loadEstimator() {
+  const [{ estimate }, listed] = await Promise.all([
+    loadPart('/v3/client/estimate.js', () => true), loadClient(() => true).then((client) => client.pairs()),
+  ]);
+  estimator = ({ from, to }, amount) => {
+    const ends = { srcToken: from.symbol, srcChain: from.chain, dstToken: to.symbol, dstChain: to.chain };
+    return BigInt(estimate(listed, { ...ends, amount }).destAmount);
+  };
+  showEstimate();
+}
 function showEstimate() {
   const place = $('estimate');
   const end = goal ?? target();
   let left = 0n;
   try {
-    left = parseAmount($('amount').value, source()) * 10n ** BigInt(end.decimals) / 10n ** BigInt(source().decimals);
-  } catch { /* nothing to go by yet */ }
-  for (const { fee } of legs()) left -= left * BigInt(Math.round(fee * 10_000)) / 1_000_000n;
+    left = parseAmount($('amount').value, source());
+    for (const leg of legs()) left = estimator(leg, left);
+  } catch {
+    left = 0n; // nothing to go by yet, or too little for a second swap
+  }
   if (isPrivate(end.chain)) left -= left * BigInt(listing.shieldBps) / 10_000n;
   place.className = left ? 'figure' : 'figure none';
   place.textContent = left ? `≈ ${separate(brief(showAmount(left, end.decimals)))}` : '0';

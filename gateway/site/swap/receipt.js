@@ -66,22 +66,27 @@ function goOn({ then }, token, arrived) {
   return [button(`Continue to ${chainName(pair.to.chain)}`, goThere, { id: 'second', class: '' }), ' '];
 }
 
-// Asks for what a wallet needs to know of a chain, since the gateway lists no nodes.
-function offerToAdd(provider, chain) {
+// Asks for a node that the wallet is to use on a chain. One that the gateway lists is a proposal: it would answer the
+// questions that check the gateway, so the visitor decides.
+async function offerToAdd(provider, chain) {
   const node = el('input', { id: 'node', type: 'url', placeholder: 'https://…', maxlength: 300 });
-  const explorer = listing.explorers?.[chain];
+  const listed = await client.pairs().catch(() => ({ chains: [] }));
+  if (phase !== 'quote') return;
+  const row = listed.chains.find(({ chainId }) => chainId === chain) ?? { chainId: chain };
+  node.value = text(row.rpcUrls?.[0]);
   const add = async () => {
     calm();
+    const chosenRow = { ...row, rpcUrls: [node.value.trim()] };
     try {
-      await provider.request({ method: 'wallet_addEthereumChain', params: [{
-        chainId: `0x${chain.toString(16)}`, chainName: chainName(chain), rpcUrls: [node.value.trim()],
-        nativeCurrency: { name: coinName(chain), symbol: coinOf(chain), decimals: 18 },
-        ...(explorer && { blockExplorerUrls: [explorer] }),
-      }] });
+      await sender.addChain(provider, chain, { listing: { chains: [chosenRow] }, trustListing: true });
       $('add')?.remove();
     } catch (error) {
-      complain(...explain(sender.sendErrorOf(error)), $('send-alert'));
+      if (error instanceof TypeError) {
+        return complain('Enter the address of a node.', ['It looks like https://rpc.example.org.'], $('send-alert'));
+      }
+      complain(...explain(error), $('send-alert'));
     }
+    return undefined;
   };
   $('add')?.remove();
   $('send').append(el('div', { id: 'add' }, el('label', { for: 'node' }, `RPC URL for ${chainName(chain)}`), node,

@@ -7,4 +7,4 @@ watchPin();
 showAccount();
 watchWallets();
 arrive();
-loadClient().catch(() => {});
+loadEstimator().catch(() => {});

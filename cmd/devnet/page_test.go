@@ -34,7 +34,11 @@ func (w *world) wallet(t *testing.T) {
 	address := startPage(t, w.url, w.net)
 	tab := browser.Open(t, address+"/")
 	w.clickSwaps(t, tab)
-	w.runSnippets(t, slices.Concat(pageSnippets(t, tab, address, w.newRecipient()), docSnippets(t)))
+	t.Run("React", func(t *testing.T) {
+		t.Parallel()
+		w.renderReact(t, tab)
+	})
+	w.runSnippets(t, slices.Concat(pageSnippets(t, tab, address, w.newRecipient()), w.docSnippets(t)))
 }
 
 // clickSwaps swaps on the page, each time in a tab of its own. No two swaps share an allowance, or the page's storage.

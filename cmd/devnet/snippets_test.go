@@ -28,11 +28,15 @@ type snippet struct {
 	token        chain.Token
 }
 
+// smartAccount is the recipient in the recipe for smart accounts. A contract on one chain takes its place.
+const smartAccount = "0x5AFE0000000000000000000000000000000000A1"
+
 // docSnippets are those of the documentation.
-func docSnippets(t *testing.T) (all []snippet) {
+func (w *world) docSnippets(t *testing.T) (all []snippet) {
 	t.Helper()
+	smart := w.newContract(t, 1)
 	usdc := pairOf(t, "USDC@1", "USDC@369").SrcToken
-	for document, least := range map[string]int{"README.md": 1, "docs/integrate.md": 3, "v3/client/npm/README.md": 4} {
+	for document, least := range map[string]int{"README.md": 1, "docs/integrate.md": 6, "v3/client/npm/README.md": 4} {
 		found, err := pages.Find("../..", document, "ts")
 		if err != nil {
 			t.Fatal(err)
@@ -41,7 +45,11 @@ func docSnippets(t *testing.T) (all []snippet) {
 			t.Errorf("%s has %d snippets", document, len(found))
 		}
 		for i, block := range found {
-			all = append(all, snippet{fmt.Sprintf("%s %d", document, i+1), block.Text, usdc})
+			all = append(all, snippet{
+				name:   fmt.Sprintf("%s %d", document, i+1),
+				source: strings.ReplaceAll(block.Text, smartAccount, smart),
+				token:  usdc,
+			})
 		}
 	}
 	return all
@@ -69,9 +77,7 @@ func (w *world) runSnippets(t *testing.T, all []snippet) {
 		"--out-extension:.js=.mjs", "--log-level=error")
 	t.Run("types", func(t *testing.T) {
 		t.Parallel()
-		must(t, "node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes",
-			"--noUncheckedIndexedAccess", "--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom",
-			"--module", "esnext", "--moduleResolution", "bundler")
+		compile(t, folder, files...)
 	})
 	for i, one := range all {
 		t.Run(one.name, func(t *testing.T) {
@@ -81,13 +87,27 @@ func (w *world) runSnippets(t *testing.T, all []snippet) {
 	}
 }
 
+// compile wants files to compile strictly.
+func compile(t *testing.T, folder string, files ...string) {
+	t.Helper()
+	out, err := npm.Run(t, folder, append([]string{
+		"node_modules/.bin/tsc", "--noEmit", "--strict", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess",
+		"--skipLibCheck", "--target", "es2022", "--lib", "es2022,dom", "--module", "esnext",
+		"--moduleResolution", "bundler", "--jsx", "react-jsx",
+	}, files...)...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+}
+
 var (
 	sentLine    = regexp.MustCompile(`SENT \d+ 0x\w+ (0x\w+)`)
 	settledLine = regexp.MustCompile(`(0x\w{64}) SETTLED`)
 )
 
-// runSnippet wants a snippet to do what it says, and to send nothing with a wallet on another chain.
-func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
+// newTab makes a wallet with an account of its own, and gives what runs a snippet with it.
+func (w *world) newTab(t *testing.T, folder, file string, s snippet) func(env ...string) (string, error) {
+	t.Helper()
 	wallet, err := filepath.Abs("../../testdata/client/wallet.mjs")
 	if err != nil {
 		t.Fatal(err)
@@ -96,12 +116,12 @@ func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
 	// The wallet starts on chain 56, where it could pay too.
 	w.send(t, 56, client.Call{To: account.Address, Value: big.NewInt(1e18)})
 	page := startPage(t, w.url, w.net)
-	run := func(more ...string) (string, error) {
+	return func(env ...string) (string, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, "node", "--import", wallet, file)
 		cmd.Dir = folder
-		cmd.Env = slices.Concat(os.Environ(), more, []string{
+		cmd.Env = slices.Concat(os.Environ(), env, []string{
 			"GATEWAY=" + w.url,
 			"DEVNET=" + page,
 			"ACCOUNT=" + account.Address.Hex(),
@@ -110,6 +130,15 @@ func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
+}
+
+// runSnippet wants a snippet to do what it says, and to send nothing with a wallet on another chain.
+func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
+	if strings.Contains(s.source, "localStorage") {
+		w.runStored(t, folder, file, s)
+		return
+	}
+	run := w.newTab(t, folder, file, s)
 	hash := sentLine
 	switch {
 	case strings.Contains(s.source, "privateKeyToAccount"):
@@ -118,6 +147,9 @@ func (w *world) runSnippet(t *testing.T, folder, file string, s snippet) {
 		if out, err := run("STUBBORN=1"); err == nil || sentLine.MatchString(out) {
 			t.Errorf("a wallet on another chain sends: %v\n%s", err, out)
 		}
+	case printedLine.MatchString(s.source):
+		wantPrinted(t, s.source, run)
+		return
 	default:
 		if out, err := run(); err != nil || !strings.Contains(out, "99700000 arrive. To sign:") {
 			t.Errorf("%v\n%s", err, out)

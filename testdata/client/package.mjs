@@ -1,6 +1,7 @@
 // Checks the npm package as its users get it: what registries want, types, sizes, bundles, and Hermes. Everything runs
 // in one process, since starting the tools costs more than what they do here. v3/client_test.go runs it in the folder of
 // a project that has the package, with contract.yaml and input.json, and prints a JSON object: { sizes, problems }.
+import { checkPackage, Package } from '@arethetypeswrong/core';
 import { execFileSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, resolve } from 'node:path';
@@ -15,8 +16,10 @@ import { parse } from 'yaml';
 import { compareTypes } from './types.mjs';
 
 const PACKED = 'node_modules/@quotegate/client';
-const { exports: exported } = JSON.parse(readFileSync(`${PACKED}/package.json`, 'utf8'));
-const ENTRIES = Object.fromEntries(Object.entries(exported).flatMap(([name, { default: file }]) => (file ? [[`@quotegate/client${name.slice(1)}`, file]] : [])));
+const manifest = JSON.parse(readFileSync(`${PACKED}/package.json`, 'utf8'));
+const ENTRIES = Object.fromEntries(Object.entries(manifest.exports)
+  .filter(([, target]) => target.default)
+  .map(([name, target]) => [name.replace('.', '@quotegate/client'), target.default.slice(2)]));
 const problems = [];
 const sizes = {};
 
@@ -30,6 +33,22 @@ function bundle(entry, options = {}) {
 async function checkManifest() {
   const { messages, pkg } = await publint({ pkgDir: resolve(PACKED), strict: true });
   for (const message of messages) problems.push(`publint: ${formatMessage(message, pkg, { color: false })}`);
+}
+
+/**
+ * Whether every way of resolving modules finds the types that belong to the code. That CommonJS gets a module is meant:
+ * the package has no other form, and Node can require it.
+ */
+async function checkResolution() {
+  const files = readdirSync(PACKED).map((name) => [`/${PACKED}/${name}`, readFileSync(`${PACKED}/${name}`, 'utf8')]);
+  const packed = new Package(Object.fromEntries(files), manifest.name, manifest.version);
+  const { problems: found, entrypoints } = await checkPackage(packed);
+  for (const problem of found) {
+    if (problem.kind !== 'CJSResolvesToESM') problems.push(`attw: ${JSON.stringify(problem)}`);
+  }
+  const seen = Object.keys(entrypoints).length;
+  const want = Object.keys(manifest.exports).length;
+  if (seen !== want) problems.push(`attw: checked ${seen} entries, want ${want}`);
 }
 
 /** The package's types and a consumer as strict as the compiler can be; then the types and the contract. */
@@ -108,6 +127,7 @@ function runInHermes() {
 }
 
 await checkManifest();
+await checkResolution();
 checkTypes();
 measure();
 await runBundles();

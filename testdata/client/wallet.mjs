@@ -2,8 +2,8 @@
 // localhost:8080 is the one that GATEWAY names, the node at localhost:8545 that of chain 1 of the devnet at DEVNET, and
 // window.ethereum a wallet of the devnet. It starts on another chain than the snippet needs.
 // These may be set: CHAIN, the one that it starts on; STUBBORN, it says that it has switched and stays where it is;
-// FORGETFUL, it has to be told of every other chain; BATCHES, it takes batches; CLOSED, the tab is closed as soon as the
-// wallet has sent the swap; STORAGE, the file of the tab's localStorage.
+// FORGETFUL, it has to be told of every other chain; BATCHES, it takes batches; CLOSED, the tab is closed as soon as
+// the wallet has sent the swap; STORAGE, the file of the tab's localStorage.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
 const { FORGETFUL, BATCHES, CLOSED, STORAGE } = process.env;
@@ -44,7 +44,9 @@ const ethereum = {
         return null;
       }
       case 'wallet_switchEthereumChain':
-        if (chains?.includes(Number(params[0].chainId)) === false) throw Object.assign(new Error('unknown chain'), { code: 4902 });
+        if (chains && !chains.includes(Number(params[0].chainId))) {
+          throw Object.assign(new Error('unknown chain'), { code: 4902 });
+        }
         if (!process.env.STUBBORN) chain = Number(params[0].chainId);
         return null;
       case 'eth_sendTransaction':
@@ -76,4 +78,5 @@ const localStorage = {
   removeItem: (name) => { stored.delete(name); write(); },
 };
 const nobody = () => {}; // no other wallet announces itself
-globalThis.window = Object.assign(globalThis, { ethereum, localStorage, addEventListener: nobody, removeEventListener: nobody, dispatchEvent: nobody });
+Object.assign(globalThis, { localStorage });
+globalThis.window = Object.assign(globalThis, { ethereum, addEventListener: nobody, removeEventListener: nobody, dispatchEvent: nobody });

@@ -45,8 +45,12 @@ func anchors(text string) map[string]bool {
 	return found
 }
 
+// published is where the files of the tree are on the web.
+const published = "https://github.com/quotegate/quotegate/blob/main/"
+
 // TestLinksOfTheDocuments follows every link of the READMEs and docs that stays in
-// the tree, to its file and to its heading.
+// the tree, to its file and to its heading. The README of the npm package is read
+// outside of the tree, and so links to what is published.
 func TestLinksOfTheDocuments(t *testing.T) {
 	documents := map[string]string{}
 	read := func(path string) {
@@ -57,7 +61,8 @@ func TestLinksOfTheDocuments(t *testing.T) {
 		documents[path] = string(text)
 	}
 	read(filepath.Join("..", "README.md"))
-	read(filepath.Join("..", "v3", "client", "npm", "README.md"))
+	npm := filepath.Join("..", "v3", "client", "npm", "README.md")
+	read(npm)
 	err := filepath.WalkDir(filepath.Join("..", "docs"), func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && filepath.Ext(path) == ".md" {
 			read(path)
@@ -71,14 +76,21 @@ func TestLinksOfTheDocuments(t *testing.T) {
 	for path, text := range documents {
 		prose := inCode.ReplaceAllString(fenced.ReplaceAllString(text, ""), "")
 		for _, m := range link.FindAllStringSubmatch(prose, -1) {
-			if strings.Contains(m[1], "://") || strings.HasPrefix(m[1], "mailto:") {
+			address, isPublished := strings.CutPrefix(m[1], published)
+			if strings.Contains(address, "://") || strings.HasPrefix(address, "mailto:") {
 				continue
 			}
 			followed++
-			file, anchor, _ := strings.Cut(m[1], "#")
+			file, anchor, _ := strings.Cut(address, "#")
 			target := path
-			if file != "" {
+			switch {
+			case isPublished:
+				target = filepath.Join("..", file)
+			case file != "":
 				target = filepath.Join(filepath.Dir(path), file)
+				if path == npm {
+					t.Errorf("%s links to %s, which npm does not pack: begin it with %s", path, file, published)
+				}
 			}
 			if _, err := os.Stat(target); err != nil {
 				t.Errorf("%s links to %s, which is not there", path, m[1])

@@ -648,6 +648,6 @@ export type Report = {
 export type Wallet = {
     request(args: {
         method: string;
-        params?: any;
-    }, options?: any): Promise<unknown>;
+        params?: unknown;
+    }, options?: unknown): Promise<unknown>;
 };

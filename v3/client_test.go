@@ -179,11 +179,12 @@ func checkWithTools(t *testing.T, folder string) {
 // testInNode runs the tests in JavaScript, in one process.
 func testInNode(t *testing.T, folder, node string) {
 	testdata := filepath.Join(npm.Root(t), "testdata")
-	const tests = "Promise.all(['client', 'send', 'amount', 'estimate'].map((name) => import(`./${name}.test.mjs`)))"
+	const tests = "Promise.all(['client', 'send', 'amount', 'estimate', 'abi'].map((name) => import(`./${name}.test.mjs`)))"
 	cmd := exec.CommandContext(t.Context(), node, "--no-warnings", "--input-type=module", "--eval", tests)
 	cmd.Dir = folder
 	cmd.Env = append(os.Environ(), "GOLDENS="+testdata+"/v3", "AMOUNTS="+testdata+"/client/amounts.json",
-		"SUFFICIENT="+testdata+"/client/sufficient.json", "ESTIMATE="+testdata+"/client/estimate.json")
+		"SUFFICIENT="+testdata+"/client/sufficient.json", "ESTIMATE="+testdata+"/client/estimate.json",
+		"ARTIFACTS="+npm.Root(t)+"/cmd/devnet/contracts/artifacts")
 	out, err := cmd.CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "fail 0") {
 		t.Errorf("%v\n%s", err, out)

@@ -71,6 +71,20 @@ function checkTypes() {
   problems.push(...compareTypes(program, types, parse(readFileSync('contract.yaml', 'utf8'))));
 }
 
+/** The entries for viem, with everything that its users have. */
+function checkViemTypes() {
+  const program = ts.createProgram(['viem.consumer.ts'], {
+    noEmit: true, strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, noPropertyAccessFromIndexSignature: true,
+    target: ts.ScriptTarget.ES2022, lib: ['lib.es2022.d.ts', 'lib.dom.d.ts'], types: [],
+    module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext,
+  });
+  const ours = program.getSourceFiles().filter(({ fileName }) => /viem\.consumer\.ts$|@quotegate\/client\/(viem|abi)\.d\.ts$/.test(fileName));
+  if (ours.length !== 3) problems.push(`the compiler read ${ours.map(({ fileName }) => fileName)}, want a consumer and two entries`);
+  const found = ours.flatMap((file) => [...program.getSyntacticDiagnostics(file), ...program.getSemanticDiagnostics(file)]);
+  const host = { getCanonicalFileName: (name) => name, getCurrentDirectory: () => resolve('.'), getNewLine: () => '\n' };
+  problems.push(...found.map((each) => ts.formatDiagnostic(each, host)));
+}
+
 /** What an app transfers for an entry and what it imports at once: bundled, minified, compressed. */
 function measure() {
   for (const [name, file] of Object.entries(ENTRIES)) {
@@ -129,6 +143,7 @@ function runInHermes() {
 await checkManifest();
 await checkResolution();
 checkTypes();
+checkViemTypes();
 measure();
 await runBundles();
 if (process.platform === 'linux' && process.arch === 'x64') runInHermes(); // npm has it for no other machine

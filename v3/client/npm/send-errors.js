@@ -1,6 +1,6 @@
 // Compiled from src/send-errors.js, which has the comments and types.
 import { own, text } from './wallet.js';
-const REFUSALS = [4001, 4100, 5750, 5000, 5001, 5002, 5003, 'ACTION_REJECTED'];
+const REFUSALS = [4001, 4100, 5750, 5000, 5001, 5002, 5003, 'ACTION_REJECTED', 'NOT_SENT'];
 const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760];
 const UNKNOWN_CHAIN = 4902;
 const CODES = {

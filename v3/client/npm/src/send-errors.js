@@ -4,7 +4,8 @@ import { own, text } from './wallet.js';
 /** @import { Step } from './send.js' */
 /** @import { Hex } from './types.js' */
 
-const REFUSALS = [4001, 4100, 5750, 5000, 5001, 5002, 5003, 'ACTION_REJECTED']; // 5000 and on are WalletConnect's
+// 5000 and on are WalletConnect's; NOT_SENT is that of viem.js, where something failed before it was signed.
+const REFUSALS = [4001, 4100, 5750, 5000, 5001, 5002, 5003, 'ACTION_REJECTED', 'NOT_SENT'];
 const NO_BATCH = [4200, -32601, 5700, 5710, 5740, 5760]; // the wallet has not taken the batch, and would not
 const UNKNOWN_CHAIN = 4902;
 /** @type {Record<string, SendError['code']>} */

@@ -281,7 +281,7 @@ func twoTabs(t *testing.T, w *world) {
 		await quote(eth);
 		await send();
 		return alertText() + payments();`)
-	wantWords(t, refused, "It is being sent already, here or in another tab.", "0")
+	wantWords(t, refused, "Already being sent, here or in another tab.", "0")
 	first := run[string](t, w, "sign(); await until(isSwap); return location.hash;")
 	run[bool](t, other, "sendButton().click(); return status('We do not know');")
 	// The first transaction is in a block, which the second tab has looked through more than once.

@@ -24,7 +24,7 @@ const SAYS = {
   REFUSED: 'You rejected the request in your wallet.',
   UNAUTHORIZED: 'The wallet does not let this page use that account. Allow it in the wallet, then try again.',
   DISCONNECTED: 'The wallet is disconnected from the chain. Check its connection, then try again.',
-  BUSY: 'The wallet is already asking you something. Open the wallet, answer it, then try again.',
+  BUSY: 'The wallet is already asking you something. Answer it there, then try again.',
   WALLET: 'The wallet failed*.',
   NO_ACCOUNT: 'The wallet gave no account. Choose one in the wallet, then try again.',
   OTHER_ACCOUNT: 'The wallet shows another account. The quote is for *: choose it in the wallet, then try again.',
@@ -43,12 +43,12 @@ const SAYS = {
   ALLOWANCE: 'The account allows less than before. Renew the quote.',
   REPLACED: 'The wallet has replaced the approval by another transaction, *. The swap was not sent.',
   APPROVAL_FAILED: 'The approval failed on the chain. It is *. The swap was not sent.',
-  NO_HASH: 'The wallet gave no transaction hash for the approval. Look in the wallet whether it has sent it.',
+  NO_HASH: 'The wallet gave no hash of the approval. Look in the wallet whether it was sent.',
   BATCH_FAILED: 'The batch failed.',
   BATCH_IN_PART: 'Part of the batch was executed.',
   STOPPED: 'You stopped waiting for the wallet. If it still asks you something, reject it.',
   UNCLEAR: 'You stopped waiting for the wallet.',
-  RUNNING: 'It is being sent already, here or in another tab.',
+  RUNNING: 'Already being sent, here or in another tab.',
   OTHER_SWAP: 'resume is of another swap.',
   LISTENER: 'onStep threw.',
 };
@@ -201,5 +201,5 @@ export function sendErrorOf(error, sent = 'NOTHING', step = undefined) {
   const said = text(own(error, 'message') ?? error).slice(0, 300).replace(/\.$/, '');
   const known = codesOf(error).find((each) => Object.prototype.hasOwnProperty.call(CODES, each));
   const code = CODES[known] ?? (isPoor(error) ? 'INSUFFICIENT_FUNDS' : 'WALLET');
-  return failed(code, { sent, step, cause: error }, said ? `: ${said}` : ', and does not say why');
+  return failed(code, { sent, step, cause: error }, said ? `: ${said}` : ' without a reason');
 }

@@ -389,8 +389,8 @@
  */
 
 /**
- * Any wallet with `request` of EIP-1193: of a browser, of a wagmi connector, or a viem client of a JSON-RPC account. For
- * local accounts of viem, there is `@quotegate/client/viem`.
+ * Any wallet with `request` of EIP-1193: of a browser, of a wagmi connector, or a viem client of a JSON-RPC account.
+ * For local accounts of viem, there is `@quotegate/client/viem`.
  * @typedef {{ request(args: { method: string, params?: unknown }, options?: unknown): Promise<unknown> }} Wallet
  */
 

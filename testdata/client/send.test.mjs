@@ -729,7 +729,8 @@ test('a chain that the wallet does not know is added with nodes that the app tru
   for (const [name, options, want] of [
     ['given', { rpcUrls: RPC }, { ...known, rpcUrls: RPC }],
     ['of a listing', { listing: offered, trustListing: true }, fromListing],
-    ['of the listing of the client', { client: clientOf('details', offered), trustListing: true }, undefined], // pinned, but the gateway's has none
+    ['pinned', { client: clientOf('details', offered), trustListing: true }, fromListing], // what the gateway itself lists does not count then
+    ['of the gateway, which lists none', { client: clientOf('details'), trustListing: true }, undefined],
     ['given, though the listing has others', { listing: offered, rpcUrls: RPC }, { ...known, rpcUrls: RPC }],
     ['of a listing that is not trusted', { listing: offered }, undefined],
     ['of a listing without any', { listing: JSON.parse(listing.body), trustListing: true }, undefined],

@@ -1,5 +1,6 @@
 // Compiled from src/payments.js, which has the comments and types.
 export const clients = new WeakMap();
+export const listings = new WeakMap();
 const HOUR = 3600 * 1000;
 const LONGEST = 24 * HOUR;
 const swaps = new Map();

@@ -124,7 +124,7 @@ export type SendOptions = {
      * that gave the quote does. A quote that no client of this process gave, such as one read from JSON, is a TypeError
      * then.
      */
-    client?: (Pick<Client, "recheck"> & Partial<Pick<Client, "pairs">>) | undefined;
+    client?: Pick<Client, "recheck"> | undefined;
     /**
      * Checks the quote against a reviewed answer of `/v3/app/pairs`, in place of
      * `client`.
@@ -161,8 +161,8 @@ export type SendOptions = {
      */
     rpcUrls?: string[] | undefined;
     /**
-     * Adds the chain with the `rpcUrls` of `listing`, or of the listing of
-     * `client`, instead.
+     * Adds the chain with the `rpcUrls` of `listing` instead, or of the one
+     * that `client` checks against: that which is pinned, or the gateway's own.
      */
     trustListing?: boolean | undefined;
     /**

@@ -2,6 +2,7 @@
 import { needContracts, neededCalls, needVerified, NOT_VERIFIED } from './check.js';
 import { fail, lastOf, newJob, newQuestion, paymentOf, sentSoFar, tell, wrongChain } from './job.js';
 import { readOptions } from './options.js';
+import { listings } from './payments.js';
 import { isNoBatch, isPoor, isRefusal, isUnknownChain, SendError, sendErrorOf } from './send-errors.js';
 import { pause, until } from './wait.js';
 import { ask, chainOf, hex, hold, isAddress, isHash, isOn, listOf, own, positionOf, read, replacementOf, same, text, tryRead, } from './wallet.js';
@@ -54,7 +55,7 @@ async function addUnknownChain(job) {
     if (!rpcUrls && !trustListing)
         return undefined;
     await tell(job, { step: 'add' });
-    const trusted = trustListing ? listing ?? await client?.pairs?.({ signal: job.signal }) : undefined;
+    const trusted = trustListing ? listing ?? await listings.get(client ?? job)?.(job.signal) : undefined;
     const parameters = await parametersOf(job.chain, { rpcUrls, trustListing, listing: trusted });
     if (parameters)
         await add(job, parameters);
@@ -304,7 +305,7 @@ export async function send(wallet, checked, options = {}) {
     const { resume, trustListing, listing, client, rpcUrls } = options;
     if (rpcUrls)
         await parametersOf(0, { rpcUrls });
-    if (trustListing && !listing && !client?.pairs)
+    if (trustListing && !listing && !client)
         throw new TypeError(NO_LISTING);
     if (checked.unshield || !checked.calls.length) {
         throw new TypeError('An unshielding swap is for a RAILGUN wallet to wrap');

@@ -2,7 +2,7 @@
 import { errorOf, failure, isPassing, QuoteError, unreachableReason } from './errors.js';
 import { statuses, tellEach } from './follow.js';
 import { readOptions } from './options.js';
-import { clients } from './payments.js';
+import { clients, listings } from './payments.js';
 import { shortOf, sourceOf, statusProblems } from './status.js';
 import { decode, quoted, verify } from './verify.js';
 import { pause, reasonOf, until } from './wait.js';
@@ -481,5 +481,6 @@ export function createClient(options) {
 
   /** @type {Client} */
   const client = { pairs, quote, recheck, status, follow };
+  listings.set(client, async (signal) => (await known(signal)).listing);
   return client;
 }

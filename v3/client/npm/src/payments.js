@@ -2,12 +2,19 @@
 // package use it; it is no entry of the package.
 
 /** @import { Client, PublicQuote } from './index.js' */
+/** @import { Pairs } from './types.js' */
 
 /**
  * By result of `client.quote`: the client that gave it.
  * @type {WeakMap<object, Client>}
  */
 export const clients = new WeakMap();
+
+/**
+ * By client: asks for the listing that its quotes are checked against, the one that is pinned if there is one.
+ * @type {WeakMap<object, (signal: AbortSignal | undefined) => Promise<Pairs | undefined>>}
+ */
+export const listings = new WeakMap();
 
 const HOUR = 3600 * 1000;
 const LONGEST = 24 * HOUR; // that a quote counts, whatever a copy of it says

@@ -3,6 +3,7 @@
 import { needContracts, neededCalls, needVerified, NOT_VERIFIED } from './check.js';
 import { fail, lastOf, newJob, newQuestion, paymentOf, sentSoFar, tell, wrongChain } from './job.js';
 import { readOptions } from './options.js';
+import { listings } from './payments.js';
 import { isNoBatch, isPoor, isRefusal, isUnknownChain, SendError, sendErrorOf } from './send-errors.js';
 import { pause, until } from './wait.js';
 import {
@@ -58,7 +59,7 @@ export { SendError, sendErrorOf };
 
 /**
  * @typedef {object} SendOptions
- * @property {Pick<Client, 'recheck'> & Partial<Pick<Client, 'pairs'>> | undefined} [client] Checks the quote before the
+ * @property {Pick<Client, 'recheck'> | undefined} [client] Checks the quote before the
  *   wallet is asked and again before it pays, against what is pinned then. Without `client` and `listing`, the client
  *   that gave the quote does. A quote that no client of this process gave, such as one read from JSON, is a TypeError
  *   then.
@@ -76,8 +77,8 @@ export { SendError, sendErrorOf };
  *   not tell it. It counts only if it is on the chain of the swap.
  * @property {string[] | undefined} [rpcUrls] Addresses of nodes that you trust. If the wallet does not know the chain
  *   of the swap, it is asked to add it with them.
- * @property {boolean | undefined} [trustListing] Adds the chain with the `rpcUrls` of `listing`, or of the listing of
- *   `client`, instead.
+ * @property {boolean | undefined} [trustListing] Adds the chain with the `rpcUrls` of `listing` instead, or of the one
+ *   that `client` checks against: that which is pinned, or the gateway's own.
  * @property {boolean | undefined} [batch] False to send one by one, also if the wallet can send batches.
  * @property {number | undefined} [interval] How often the chain and the wallet are asked, in milliseconds; 2000 if left
  *   out.
@@ -154,7 +155,7 @@ async function addUnknownChain(job) {
   const { rpcUrls, trustListing, listing, client } = job.options;
   if (!rpcUrls && !trustListing) return undefined;
   await tell(job, { step: 'add' });
-  const trusted = trustListing ? listing ?? await client?.pairs?.({ signal: job.signal }) : undefined;
+  const trusted = trustListing ? listing ?? await listings.get(client ?? job)?.(job.signal) : undefined;
   const parameters = await parametersOf(job.chain, { rpcUrls, trustListing, listing: trusted });
   if (parameters) await add(job, parameters);
   return parameters;
@@ -497,7 +498,7 @@ export async function send(wallet, checked, options = {}) {
   readOptions(options, OPTIONS, 'send', EITHER);
   const { resume, trustListing, listing, client, rpcUrls } = options;
   if (rpcUrls) await parametersOf(0, { rpcUrls }); // refuses what are no addresses
-  if (trustListing && !listing && !client?.pairs) throw new TypeError(NO_LISTING);
+  if (trustListing && !listing && !client) throw new TypeError(NO_LISTING);
   if (checked.unshield || !checked.calls.length) {
     throw new TypeError('An unshielding swap is for a RAILGUN wallet to wrap');
   }

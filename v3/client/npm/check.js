@@ -8,6 +8,7 @@ const tooLittle = (job, { actual, needed }, what) => fail(job, 'TOO_LITTLE', { a
 export async function needVerified(job) {
     const { checked } = job;
     const refuse = (problem) => fail(job, 'UNVERIFIED', { problems: [problem] });
+    let { sufficient } = checked;
     if (checked.warning)
         throw refuse('The gateway itself warns of this quote.');
     if (job.recheck) {
@@ -16,11 +17,11 @@ export async function needVerified(job) {
         const isSame = most.calls.length && sameCall(job.swap, lastOf(most.calls)) && checked.calls.every(isNeeded);
         if (!isSame)
             throw refuse('calls are not those of the quote.');
-        checked.sufficient = most.sufficient;
+        sufficient = most.sufficient;
     }
     else if (!job.options.unverified)
         throw new TypeError(NOT_VERIFIED);
-    if (checked.sufficient !== false)
+    if (sufficient !== false)
         return;
     const { srcToken, details: { checks, simulation } } = checked.quote;
     const isLacking = ({ actual, needed }) => BigInt(actual) < BigInt(needed);

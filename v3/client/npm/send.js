@@ -99,7 +99,6 @@ async function execute(job) {
     await tell(job, { step: 'read' });
     const calls = await neededCalls(job);
     const count = calls.length;
-    job.swap = lastOf(calls);
     await needContracts(job, calls);
     const { from, swap: { chainId } } = job;
     if (count > 1 && job.options.batch !== false && await canBatch(job)) {
@@ -115,7 +114,7 @@ async function execute(job) {
     }
     await stillThere(job);
     await neededCalls(job);
-    const { to, data, value } = job.swap;
+    const { to, data, value } = lastOf(calls);
     const params = [{ from, to, data, value, chainId }];
     const sent = await pay(job, { what: 'swap', index: count - 1, count }, 'eth_sendTransaction', params);
     return (sent);

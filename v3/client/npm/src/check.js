@@ -32,15 +32,16 @@ const tooLittle = (job, { actual, needed }, what) =>
 export async function needVerified(job) {
   const { checked } = job;
   const refuse = (/** @type {string} */ problem) => fail(job, 'UNVERIFIED', { problems: [problem] });
+  let { sufficient } = checked;
   if (checked.warning) throw refuse('The gateway itself warns of this quote.');
   if (job.recheck) {
     const most = await recheck(job, 1n); // what may be needed, whatever the account allows
     const isNeeded = (/** @type {Call} */ call) => most.calls.some((each) => sameCall(call, each));
     const isSame = most.calls.length && sameCall(job.swap, lastOf(most.calls)) && checked.calls.every(isNeeded);
     if (!isSame) throw refuse('calls are not those of the quote.');
-    checked.sufficient = most.sufficient;
+    sufficient = most.sufficient;
   } else if (!job.options.unverified) throw new TypeError(NOT_VERIFIED);
-  if (checked.sufficient !== false) return;
+  if (sufficient !== false) return;
   const { srcToken, details: { checks, simulation } } = checked.quote;
   const isLacking = (/** @type {Check} */ { actual, needed }) => BigInt(actual) < BigInt(needed);
   if (checks && isLacking(checks.balance)) throw tooLittle(job, checks.balance, srcToken.symbol);

@@ -20,8 +20,8 @@ import { failed } from './send-errors.js';
  */
 
 /**
- * A sending. What stands before `account` is as it was given; `transactions` says how far it is.
- * @typedef {object} Job
+ * What is sent, and how: as it was given, and never changed.
+ * @typedef {object} Given
  * @property {Wallet} wallet
  * @property {AbortSignal | undefined} signal
  * @property {SendOptions} options
@@ -31,6 +31,10 @@ import { failed } from './send-errors.js';
  * @property {number} chain
  * @property {number} seconds between two questions
  * @property {Map<unknown, Payment>} payments of the swap, by account
+ */
+/**
+ * How far it is.
+ * @typedef {object} Progress
  * @property {string | undefined} account that must pay, once it is known
  * @property {Hex | ''} from the account that the wallet has told
  * @property {boolean} isMet
@@ -41,6 +45,7 @@ import { failed } from './send-errors.js';
  * @property {unknown[]} running keys of payments
  * @property {(() => void) | undefined} release
  */
+/** @typedef {Readonly<Given> & Progress} Job */
 
 /**
  * As much of a sending as a question to a wallet needs.

@@ -215,7 +215,6 @@ async function execute(job) {
   await tell(job, { step: 'read' });
   const calls = await neededCalls(job);
   const count = calls.length;
-  job.swap = lastOf(calls);
   await needContracts(job, calls);
   const { from, swap: { chainId } } = job;
   if (count > 1 && job.options.batch !== false && await canBatch(job)) {
@@ -230,7 +229,7 @@ async function execute(job) {
   }
   await stillThere(job);
   await neededCalls(job); // what is pinned, and what the account has, may have changed
-  const { to, data, value } = job.swap;
+  const { to, data, value } = lastOf(calls);
   const params = [{ from, to, data, value, chainId }];
   const sent = await pay(job, { what: 'swap', index: count - 1, count }, 'eth_sendTransaction', params);
   return /** @type {Sent} */ (sent); // only of a batch there may be none

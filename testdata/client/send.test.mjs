@@ -780,6 +780,9 @@ test('a chain is added for its own sake', async () => {
   const newer = { chains: [{ chainId: 777, name: 'Newer', nativeCurrency: { name: 'N', symbol: 'N', decimals: 9 }, rpcUrls: RPC }] };
   assert.deepEqual(await added(777, { listing: newer, trustListing: true }), [{ chainId: '0x309', chainName: 'Newer', nativeCurrency: newer.chains[0].nativeCurrency, rpcUrls: RPC }]);
   await fails(addChain(ignorant(), 777, { rpcUrls: RPC }), 'UNKNOWN_CHAIN', 'NOTHING');
+  const offered = { chains: [{ chainId: 369, name: 'Not PulseChain', explorer: 'https://scan.listing.example', rpcUrls: ['https://rpc.listing.example'] }] };
+  await fails(addChain(ignorant(), 369, { listing: offered }), 'UNKNOWN_CHAIN', 'NOTHING'); // it is not trusted
+  assert.deepEqual(await added(369, { listing: offered, rpcUrls: RPC }), [pulse]);
   await fails(addChain(ignorant(), 1, {}), 'UNKNOWN_CHAIN', 'NOTHING');
   await fails(addChain(ignorant({ wallet_addEthereumChain: () => { throw { code: 4001 }; } }), 1, { rpcUrls: RPC }), 'REFUSED', 'NOTHING');
   const bad = [['http://rpc.example.org'], ['javascript:alert(1)'], ['https://user@rpc.example.org'], ['https://rpc.example.org/#x'], ['https://x y'], [7], 'https://x', [RPC], ['https://' + 'x'.repeat(200)]];

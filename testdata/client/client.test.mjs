@@ -222,8 +222,8 @@ test('the end of a quote needs no right clock', async () => {
   await refused(set({ '/v3/swap/quote': edited((q) => { delete q.details.validForSeconds; }) }).quote(request), 'UNVERIFIED');
 });
 
-test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, and ends when final', async (t) => {
-  const states = [];
+// Has the client wait no time, and gives the seconds that it would have waited.
+function shorten(t) {
   const waits = [];
   const real = globalThis.setTimeout;
   t.mock.method(globalThis, 'setTimeout', (done, ms, ...rest) => {
@@ -231,6 +231,12 @@ test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, an
     waits.push(ms / 1000);
     return real(done, 1, ...rest);
   });
+  return waits;
+}
+
+test('follow obeys nextCheckSeconds and Retry-After, goes on through outages, and ends when final', async (t) => {
+  const states = [];
+  const waits = shorten(t);
   const retries = [];
   const status = (state, nextCheckSeconds) => ({ body: told({ state, final: nextCheckSeconds === 0, nextCheckSeconds }) });
   const client = set({ '/v3/swap/status': [
@@ -547,13 +553,7 @@ test('an option that does not exist, or contradicts another, is refused with tho
 });
 
 test('a quote is asked for again where that may help, as often as was asked', async (t) => {
-  const waits = [];
-  const real = globalThis.setTimeout;
-  t.mock.method(globalThis, 'setTimeout', (done, ms, ...rest) => {
-    if (!new Error().stack.includes('quotegate/client') || ms === 15000) return real(done, ms, ...rest); // of Node, or a time limit
-    waits.push(ms / 1000);
-    return real(done, 1, ...rest);
-  });
+  const waits = shorten(t);
   const busy = (seconds) => ({ status: 429, headers: { 'Retry-After': String(seconds) }, body: { error: 'Too many', code: 'RATE_LIMITED' } });
   const proxy = { status: 502, body: '<html>' };
   const gone = (req) => req.socket.destroy();

@@ -37,7 +37,8 @@ import (
 
 const (
 	namespace = "quotegate"
-	none      = "none" // the label for no value
+	none      = "none"  // the label for no value
+	other     = "other" // the label for routes that are timed together
 )
 
 // Metrics has its own registry. Any package may add to the process-wide one.
@@ -55,8 +56,9 @@ func New(log *slog.Logger) *Metrics {
 	m.add(collectors.NewGoCollector())
 	m.add(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.add(collector(func(send send) {
-		send("build_info", "Always 1. The labels say from which source the program was built.",
-			1, "version", facts.Version, "revision", facts.Revision, "modified", facts.Modified,
+		send("build_info",
+			"Always 1. The labels are the release, the commit, whether its files were modified, and the Go version.",
+			1, "version", buildinfo.Release, "revision", facts.Revision, "modified", facts.Modified,
 			"goversion", runtime.Version())
 	}))
 	return m
@@ -101,12 +103,12 @@ func (m *Metrics) Handler() http.Handler {
 	})
 }
 
-// buckets go from a quote without a look-up, about 50 µs, to the deadline of a
-// request, 10 s.
+// buckets go from a quote without a lookup, about 50 µs, to the deadline of a request,
+// 10 s. QuotegateSlow needs the one of a second.
 var buckets = []float64{
-	50e-6, 100e-6, 250e-6, 500e-6,
-	1e-3, 2.5e-3, 5e-3, 10e-3, 25e-3, 50e-3, 100e-3, 250e-3, 500e-3,
-	1, 2.5, 5, 10,
+	50e-6, 100e-6, 250e-6,
+	1e-3, 5e-3, 25e-3, 100e-3, 250e-3,
+	1, 2.5, 10,
 }
 
 // Requests counts and times answered requests, and the quotes among them. It
@@ -115,7 +117,7 @@ type Requests struct {
 	answers    *prometheus.CounterVec
 	quotes     *prometheus.CounterVec
 	preflights prometheus.Counter
-	durations  map[route]prometheus.Observer // of all that are mounted, and of retired versions
+	durations  map[route]prometheus.Observer // of all routes in answers
 
 	mu       sync.RWMutex
 	counters map[answer]prometheus.Counter // of answers that were given before
@@ -137,46 +139,68 @@ type answer struct {
 // Requests adds the metrics of requests to the routes of the modules. Requests to
 // other paths count with the labels none, but those for a version that was deleted from
 // the code, which is one of retired, count under its name.
+//
+// A route that quotes or asks chains is timed by itself. The others of a version, such as
+// its files, are timed together: a histogram has 14 series.
 func (m *Metrics) Requests(modules []version.Module, retired []string) *Requests {
 	durations := m.histogram("http_request_duration_seconds",
-		"Time from the first step of a request to its last, by version and route as mounted.",
+		"Request duration in seconds, by version and route: a route that quotes or asks chains, other for the "+
+			"rest, none for paths that do not exist.",
 		buckets, "version", "route")
 	r := &Requests{
 		answers: m.counter("http_requests_total",
-			"Requests answered, by version, route as mounted, status, error code, "+
-				"and whether the client rehearsed a later stage.",
+			"Requests answered, by version, route, HTTP status, error code, and whether the client rehearsed a "+
+				"later stage of the version. Without CORS preflights.",
 			"version", "route", "status", "code", "rehearsal"),
-		quotes: m.counter("quotes_total", "Quotes given, by the kind of their pair.", "kind"),
+		quotes: m.counter("quotes_total",
+			"Quotes given, by kind: direct_in (to the hub), direct_out (from it), burn (over the issuer's "+
+				"network), shield or unshield (into or out of a privacy pool).",
+			"kind"),
 		preflights: m.counter("http_preflights_total",
-			"Preflight requests of browsers answered. They are in no other metric of requests.").WithLabelValues(),
+			"CORS preflight requests answered. No other metric includes them.").WithLabelValues(),
 		durations: map[route]prometheus.Observer{},
 		counters:  map[answer]prometheus.Counter{},
 	}
-	mounted := []route{unrouted}
+	elsewhere := durations.WithLabelValues(none, none)
+	r.mount(unrouted, elsewhere)
 	for _, module := range modules {
-		for _, one := range module.Routes {
-			mounted = append(mounted, route{module.Name, one.Path})
+		rest := durations.WithLabelValues(module.Name, other)
+		for _, mounted := range module.Routes {
+			r.mount(route{module.Name, mounted.Path}, rest)
 		}
-		for _, path := range module.QuotePaths() {
-			mounted = append(mounted, route{module.Name, path})
+		for _, path := range timed(&module) {
+			at := route{module.Name, path}
+			r.mount(at, durations.WithLabelValues(module.Name, path))
+			r.counter(answer{route: at, status: http.StatusOK})
 		}
-	}
-	// A counter that begins at its first failure hides that failure from rate(): those
-	// that alerts look at begin at 0.
-	for _, at := range mounted {
-		r.durations[at] = durations.WithLabelValues(at.version, at.path)
-		r.counter(answer{route: at, status: http.StatusOK})
-		r.counter(answer{route: at, status: http.StatusInternalServerError, code: fault.Internal})
 	}
 	for _, name := range retired {
 		at := route{name, none}
-		r.durations[at] = durations.WithLabelValues(at.version, at.path)
+		r.durations[at] = elsewhere
 		r.counter(answer{route: at, status: http.StatusGone, code: fault.VersionRetired})
 	}
 	for _, kind := range kinds {
 		r.quotes.WithLabelValues(kind)
 	}
 	return r
+}
+
+// mount adds a route. A counter that begins at its first failure hides that failure from
+// rate(): those that alerts look at begin at 0.
+func (r *Requests) mount(at route, duration prometheus.Observer) {
+	r.durations[at] = duration
+	r.counter(answer{route: at, status: http.StatusInternalServerError, code: fault.Internal})
+}
+
+// timed are the paths of a version that are timed by themselves.
+func timed(module *version.Module) []string {
+	paths := module.QuotePaths()
+	for _, one := range module.Routes {
+		if one.ReadsNodes {
+			paths = append(paths, one.Path)
+		}
+	}
+	return paths
 }
 
 func (r *Requests) Observe(e *event.Event) {
@@ -237,18 +261,17 @@ func kindOf(p *chain.Pair) string {
 // that count them. Chains and reasons are closed lists.
 func (m *Metrics) IntegratorHooks() integrator.Hooks {
 	lookups := m.counter("integrator_lookups_total",
-		"Integrator lookups, by chain and whether the cache had the answer (hit) or the chain was asked (miss).",
+		"Integrator lookups, by chain and result: hit (answered from the cache) or miss (the chain was asked).",
 		"chain", "result")
 	failures := m.counter("integrator_failures_total",
-		"Times a chain gave no answer about an integrator, by chain and reason.",
+		"Failures to read an integrator from a chain, by chain and reason.",
 		"chain", "reason")
 	differ := m.counter("integrator_disagreements_total",
-		"Times two endpoints of a chain disagreed about an integrator, "+
-			"whether a third one decided or not.",
+		"Times two RPC endpoints disagreed about an integrator, whether or not a third decided, by chain.",
 		"chain")
 	latency := m.histogram("integrator_rpc_duration_seconds",
-		"Duration of integrator lookups on a chain, including time in the queue, whatever the result.",
-		buckets[4:], "chain") // from 1 ms on: a node in the same network
+		"Time to read an integrator from a chain in seconds, including time in the queue and failures, by chain.",
+		buckets[3:], "chain") // from 1 ms on: a node in the same network
 	for _, id := range chain.PoolChains { // so that every series begins at 0
 		lookups.WithLabelValues(id.String(), "hit")
 		lookups.WithLabelValues(id.String(), "miss")
@@ -271,7 +294,7 @@ func (m *Metrics) IntegratorHooks() integrator.Hooks {
 // count them.
 func (m *Metrics) StatusOptions() status.Options {
 	answers := m.counter("status_answers_total",
-		"Answered status requests, by state. Requests that failed are not counted.",
+		"Status requests, by state of the swap; none if the chains could not be read. Without invalid requests.",
 		"state")
 	count := func(state status.State) prometheus.Counter {
 		return answers.WithLabelValues(cmp.Or(string(state), none))
@@ -322,18 +345,25 @@ func (c collector) Describe(chan<- *prometheus.Desc) {}
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
 	c(func(name, help string, value float64, labels ...string) {
-		var names, values []string
-		for i := 0; i < len(labels); i += 2 {
-			names = append(names, labels[i])
-			values = append(values, labels[i+1])
+		to <- constant(name, help, value, labels)
+		if old, renamed := formerly[name]; renamed {
+			to <- constant(old.name, deprecation(name), old.value(value), labels)
 		}
-		kind := prometheus.GaugeValue
-		if strings.HasSuffix(name, "_total") {
-			kind = prometheus.CounterValue
-		}
-		desc := prometheus.NewDesc(namespace+"_"+name, help, names, nil)
-		to <- prometheus.MustNewConstMetric(desc, kind, value, values...)
 	})
+}
+
+func constant(name, help string, value float64, labels []string) prometheus.Metric {
+	var names, values []string
+	for i := 0; i < len(labels); i += 2 {
+		names = append(names, labels[i])
+		values = append(values, labels[i+1])
+	}
+	kind := prometheus.GaugeValue
+	if strings.HasSuffix(name, "_total") {
+		kind = prometheus.CounterValue
+	}
+	desc := prometheus.NewDesc(namespace+"_"+name, help, names, nil)
+	return prometheus.MustNewConstMetric(desc, kind, value, values...)
 }
 
 func (s Sources) sendFees(send send) {
@@ -341,19 +371,23 @@ func (s Sources) sendFees(send send) {
 	for _, f := range s.IssuerFees() {
 		chain := f.Source.String()
 		send("issuer_fee_failing",
-			"1 while the last look-up of a source chain's rate gave none.",
+			"1 if the last lookup of the issuer's fee failed, by source chain.",
 			boolValue(f.Err != nil), "chain", chain)
-		bps, _ := strconv.ParseFloat(f.Rate.String(), 64) // a Rate is a decimal number
-		send("issuer_fee_bps",
-			"Rate of the issuer's fast transfer that quotes use, in basis points, by source chain.",
-			bps, "chain", chain)
+		ratio, _ := strconv.ParseFloat(f.Rate.String()+"e-4", 64) // a Rate is a decimal number of basis points
+		send("issuer_fee_ratio",
+			"Issuer's fee for a fast transfer that quotes use, as a share of the amount: 0.0001 is a basis point. "+
+				"By source chain.",
+			ratio, "chain", chain)
 		if f.Origin != fee.BuiltIn {
 			send("issuer_fee_age_seconds",
-				"Time since the issuer's service gave the rate. Absent while the built-in table serves.",
+				"Seconds since the issuer's service gave the fee in use, by source chain. Absent if the fee is from "+
+					"the built-in table.",
 				f.Age.Seconds(), "chain", chain)
 		}
 		for _, o := range []fee.Origin{fee.Live, fee.LastGood, fee.BuiltIn} {
-			send("issuer_fee_origin", "1 for where the rate of a source chain is from: live, last_good or built_in.",
+			send("issuer_fee_origin",
+				"1 for the origin of the fee in use, otherwise 0, by source chain: live, last_good (an "+
+					"earlier one, because the issuer's service fails) or built_in (a table).",
 				boolValue(f.Origin == o), "chain", chain, "origin", asLabel.Replace(string(o)))
 		}
 	}
@@ -362,9 +396,10 @@ func (s Sources) sendFees(send send) {
 func (s Sources) sendRegistries(send send) {
 	for _, h := range s.Registries() {
 		send("integrator_endpoints",
-			"RPC endpoints configured, by chain.",
+			"RPC endpoints configured for integrator lookups, by chain.",
 			float64(h.Endpoints), "chain", h.Network.String())
-		send("integrator_endpoints_resting", "RPC endpoints that are skipped after a failure, by chain.",
+		send("integrator_endpoints_resting",
+			"RPC endpoints that are skipped for some time after a failure, by chain.",
 			float64(h.Resting), "chain", h.Network.String())
 	}
 }
@@ -373,18 +408,21 @@ func (s Sources) sendLimiter(send send) {
 	l := s.Limiter()
 	for decision, n := range map[string]uint64{"allowed": l.Allowed, "refused": l.Refused} {
 		send("limiter_decisions_total",
-			"Quotes and status look-ups the rate limiter let pass (allowed), and requests it refused.",
+			"Decisions of the rate limiter: quotes and status lookups that it allowed, requests of any kind that it "+
+				"refused.",
 			float64(n), "decision", decision)
 	}
 	for _, b := range []limit.Backend{limit.Off, limit.Memory, limit.Redis, limit.Fallback} {
 		send("limiter_backend",
-			"1 for where decisions are made: off, memory, redis, or fallback, which is memory because Redis "+
-				"does not answer.",
+			"1 for where the rate limiter counts, otherwise 0: off, memory, redis, or fallback (memory, because Redis "+
+				"does not answer).",
 			boolValue(l.Backend == b), "backend", string(b))
 	}
-	send("limiter_clients", "Addresses and API keys whose requests are held in memory.", float64(l.Sources))
-	send("limiter_clients_ceiling", "Maximum number of addresses held in memory.", float64(l.Ceiling))
-	send("limiter_forgotten_total", "Addresses evicted before their minute had passed.",
+	send("limiter_clients", "Addresses and API keys that the rate limiter counts in memory.", float64(l.Sources))
+	send("limiter_clients_ceiling", "Maximum number of addresses that the rate limiter counts in memory.",
+		float64(l.Ceiling))
+	send("limiter_forgotten_total",
+		"Addresses that the rate limiter evicted within a minute of their last request, because memory was full.",
 		float64(l.Forgotten))
 }
 
@@ -396,36 +434,37 @@ var stages = []lifecycle.Stage{
 func (s Sources) sendLifecycle(send send) {
 	now := s.Lifecycle()
 	send("lifecycle_plan_refused",
-		"1 while the plan file is rejected or missing, and the last accepted plan is in force.",
+		"1 if the plan file is missing or invalid; the previous plan is still in use.",
 		boolValue(now.Refused != nil))
 	if now.Hash != "" {
 		send("lifecycle_plan_info",
-			"1 for the hash of the plan in force, which is the same on all instances that follow the same plan. "+
+			"Always 1. The label is the hash of the plan in use, which is the same on all instances with that plan. "+
 				"Absent without a plan.",
 			1, "hash", now.Hash)
 	}
 	for _, v := range now.Versions {
 		for _, possible := range stages {
-			send("version_stage", "1 for where a version stands: active, deprecated, brownout, held or retired.",
+			send("version_stage",
+				"1 for the stage of a version, otherwise 0: active, deprecated, brownout, held (past its sunset, but "+
+					"its gate holds) or retired.",
 				boolValue(v.Stage == possible), "version", v.Version, "stage", string(possible))
 		}
 		if schedule := now.Plan.Versions[v.Version]; schedule != nil && !schedule.Sunset.IsZero() {
-			send("version_days_to_sunset",
-				"Days until a version's sunset, negative past it. Absent where none is planned.",
-				time.Until(schedule.Sunset).Hours()/24, "version", v.Version)
+			send("version_sunset_timestamp_seconds",
+				"Planned sunset of a version, in seconds since the Unix epoch. Absent if none is planned.",
+				float64(schedule.Sunset.Unix()), "version", v.Version)
 		}
 		if v.Gate != nil {
 			send("version_gate_holds",
-				"1 while a sunset of the version would not take effect, because it is too much used or the "+
-					"counts are incomplete. Absent where there is no gate.",
+				"1 if the gate of a version holds: a sunset would not take effect, because the version is used too "+
+					"much or the counts are incomplete. Absent without a gate.",
 				boolValue(v.Gate.Holds), "version", v.Version)
 			send("version_gate_unknown",
-				"1 while this instance cannot read whether the gate of a version has let its sunset pass. Past "+
-					"the sunset it serves a version that others may refuse. Absent where there is no gate.",
+				"1 if this instance cannot read whether the gate of a version has let its sunset pass. It then "+
+					"serves the version past the sunset, which others may refuse. Absent without a gate.",
 				boolValue(v.Gate.Unknown), "version", v.Version)
 			send("version_released",
-				"1 once a version's gate has let its sunset pass, which is final. Absent where there is no "+
-					"gate.",
+				"1 if the gate of a version has let its sunset pass, which is final. Absent without a gate.",
 				boolValue(!v.Gate.Released.IsZero()), "version", v.Version)
 		}
 	}
@@ -437,40 +476,41 @@ func (s Sources) sendUsage(send send) {
 		for window, count := range map[string]evidence.Count{"hour": t.Hour, "day": t.Day, "week": t.Week} {
 			labels := []string{"version", version, "window", window}
 			send("usage_clients",
-				"Distinct clients that a version served, or refused by a brownout, within the last hour, day or "+
-					"week, by all instances that share a database. Of the current version, only known clients and "+
-					"those that an old version has seen.",
+				"Distinct clients with a call that was served or that a brownout refused, by version, in the last "+
+					"hour, day or week, on all instances that share a database. For the current version, only known "+
+					"clients and those that called an old version.",
 				float64(count.Clients), labels...)
 			send("usage_calls",
-				"Calls that a version served, or refused by a brownout, within the last hour, day or week, by all "+
-					"instances that share a database.",
+				"Calls that were served or that a brownout refused, by version, in the last hour, day or week, on "+
+					"all instances that share a database.",
 				float64(count.Calls), labels...)
 		}
 	}
 	send("usage_notes",
-		"Known gaps in the usage counts; /admin/usage lists them.",
+		"Number of known gaps in the usage counts; /admin/usage lists them.",
 		float64(len(s.UsageNotes())))
 	send("usage_plans",
-		"Different retirement plans that the running instances which share a database follow; 1 if they agree.",
+		"Number of different plans in use on the running instances that share a database; 1 if all have the same.",
 		float64(max(1, now.Plans)))
-	send("usage_database_bytes", "Approximate size of the usage database.", float64(now.Bytes))
-	send("usage_database_limit_bytes", "Size at which the oldest counts are deleted.", float64(s.UsageLimit))
+	send("usage_database_bytes", "Approximate size of the usage database in bytes.", float64(now.Bytes))
+	send("usage_database_limit_bytes", "Size in bytes at which the oldest counts are deleted.", float64(s.UsageLimit))
 }
 
 func (s Sources) sendProcess(send send) {
-	send("instance_info", "Always 1. The label is the ID of this run, as in the log and in notes about the counts.",
+	send("instance_info",
+		"Always 1. The label is the ID of this instance since its start, as in the log and /admin/usage.",
 		1, "id", s.Instance)
 	send("clients_file_refused",
-		"1 while the clients file is not what is known, because it is bad or gone.",
+		"1 if the clients file is missing or invalid; the previous clients are still in use.",
 		boolValue(s.ClientsBad()))
 	send("log_lines_dropped_total",
 		"Log lines dropped because the log writer was blocked.",
 		float64(s.LogDropped()))
 	send("panics_total",
-		"Recovered panics. Each is a bug, logged with its stack.",
+		"Panics that were recovered. Each is a bug; its stack is in the log.",
 		float64(safego.Panics()))
 	send("connections", "Open client connections.", float64(s.Connections()))
-	send("connections_limit", "Maximum number of client connections.", float64(s.MaxConnections))
+	send("connections_limit", "Maximum number of open client connections.", float64(s.MaxConnections))
 }
 
 func (s Sources) sendChecks(send send) {
@@ -481,8 +521,8 @@ func (s Sources) sendChecks(send send) {
 	}
 	for of, n := range failed {
 		send("check_failures",
-			"Tests of the deployment and the RPC endpoints that failed in the last round, by what was tested "+
-				"and chain.",
+			"Number of self-checks that failed in the last round, by what was checked (endpoint, or a kind of "+
+				"contract) and chain.",
 			n, "what", of.what, "chain", of.chain)
 	}
 }

@@ -7,6 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -20,6 +23,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/limit"
 	"github.com/quotegate/quotegate/gateway/selfcheck"
+	"github.com/quotegate/quotegate/shared/buildinfo"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/fee"
@@ -32,8 +36,11 @@ import (
 )
 
 var modules = []version.Module{
-	{Name: "v3", Routes: []version.Route{{Path: "/v3/swap/quote"}, {Path: "/v3/swap/status"}}},
-	{Name: "v1", Routes: []version.Route{{Path: "/v1/quote"}, {Path: "/swap/v1/quote"}}},
+	{Name: "v3", Routes: []version.Route{
+		{Path: "/v3/swap/quote", Quotes: true}, {Path: "/v3/swap/status", ReadsNodes: true},
+		{Path: "/v3/client/index.js"}, {Path: "/v3/openapi.yaml"},
+	}},
+	{Name: "v1", Routes: []version.Route{{Path: "/v1/quote", Quotes: true}, {Path: "/swap/v1/quote", Quotes: true}}},
 }
 
 func rate(t testing.TB, text string) fee.Rate {
@@ -101,6 +108,7 @@ func whole(t testing.TB) (*Metrics, *Requests, integrator.Hooks) {
 	m := New(slog.New(slog.DiscardHandler))
 	requests := m.Requests(modules, []string{"v0", "v00"})
 	m.Watch(sources(t))
+	m.StatusOptions().Answered("")
 	return m, requests, m.IntegratorHooks()
 }
 
@@ -117,14 +125,14 @@ func TestExposition(t *testing.T) {
 	requests.Observe(&event.Event{Version: "v1", Route: "/v1/quote", Status: 410, Code: fault.VersionRetired, Rehearsal: true})
 	requests.Observe(answered("v1", "", 410, fault.VersionRetired, time.Millisecond))
 	requests.Observe(answered("v0", "", 410, fault.VersionRetired, time.Millisecond))
+	requests.Observe(answered("v3", "/v3/client/index.js", 200, "", time.Millisecond))
+	requests.Observe(answered("v3", "/v3/openapi.yaml", 200, "", time.Millisecond))
 	hooks.Hit(369)
 	hooks.Hit(369)
 	hooks.Miss(369)
 	hooks.Failure(369, rpc.Timeout)
 	hooks.Latency(369, 30*time.Millisecond)
 	requests.Observe(&event.Event{Version: "v3", Route: "/v3/swap/quote", Status: 200, Pair: &chain.Pair{Src: 1, Dst: chain.PrivacyBNB, Route: chain.Direct}})
-
-	m.StatusOptions().Answered("")
 
 	got := scrape(t, m)
 	for _, want := range []string{
@@ -141,6 +149,10 @@ func TestExposition(t *testing.T) {
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="5e-05"} 1`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="0.0001"} 3`,
 		`quotegate_http_request_duration_seconds_bucket{route="/v1/quote",version="v1",le="2.5"} 4`,
+		`quotegate_http_request_duration_seconds_count{route="/v3/swap/status",version="v3"} 0`,
+		`quotegate_http_request_duration_seconds_count{route="other",version="v3"} 2`,
+		`quotegate_http_request_duration_seconds_count{route="none",version="none"} 3`,
+		`quotegate_http_requests_total{code="none",rehearsal="false",route="/v3/client/index.js",status="200",version="v3"} 1`,
 		`quotegate_log_lines_dropped_total 12`,
 		`quotegate_connections 34`,
 		`quotegate_connections_limit 4096`,
@@ -149,10 +161,13 @@ func TestExposition(t *testing.T) {
 		`quotegate_integrator_lookups_total{chain="369",result="hit"} 2`,
 		`quotegate_integrator_lookups_total{chain="369",result="miss"} 1`,
 		`quotegate_integrator_failures_total{chain="369",reason="timeout"} 1`,
-		`quotegate_integrator_rpc_duration_seconds_bucket{chain="369",le="0.05"} 1`,
+		`quotegate_integrator_rpc_duration_seconds_bucket{chain="369",le="0.1"} 1`,
 		`quotegate_integrator_endpoints{chain="1"} 3`,
 		`quotegate_integrator_endpoints_resting{chain="1"} 1`,
+		`quotegate_issuer_fee_ratio{chain="10"} 0.00013`,
+		`# HELP quotegate_issuer_fee_bps Deprecated: use quotegate_issuer_fee_ratio; ends with 1.2.`,
 		`quotegate_issuer_fee_bps{chain="10"} 1.3`,
+		`quotegate_issuer_fee_bps{chain="137"} 0.25`,
 		`quotegate_issuer_fee_age_seconds{chain="10"} 90`,
 		`quotegate_issuer_fee_origin{chain="137",origin="last_good"} 1`,
 		`quotegate_issuer_fee_origin{chain="137",origin="live"} 0`,
@@ -188,7 +203,9 @@ func TestExposition(t *testing.T) {
 	}
 	for _, absent := range []string{
 		`quotegate_issuer_fee_age_seconds{chain="59144"}`,
+		`quotegate_version_sunset_timestamp_seconds{version="v3"}`,
 		`quotegate_version_days_to_sunset{version="v3"}`,
+		`quotegate_http_request_duration_seconds_count{route="/v3/client/index.js"`,
 		`quotegate_version_gate_holds{version="v3"}`,
 	} {
 		if strings.Contains(got, absent) {
@@ -196,7 +213,9 @@ func TestExposition(t *testing.T) {
 		}
 	}
 	for _, want := range []string{
-		"go_goroutines ", "process_resident_memory_bytes ", "quotegate_build_info{",
+		"go_goroutines ", "process_resident_memory_bytes ",
+		`quotegate_build_info{goversion="` + runtime.Version() + `",`, `,version="` + buildinfo.Release + `"} 1`,
+		`quotegate_version_sunset_timestamp_seconds{version="v1"} 1.`,
 		`quotegate_version_days_to_sunset{version="v1"} -1.5`,
 	} {
 		if !strings.Contains(got, want) {
@@ -250,6 +269,46 @@ func TestKinds(t *testing.T) {
 	}
 }
 
+// deprecated tells whether a metric, with its prefix, is the old name of another.
+func deprecated(name string) bool {
+	for _, old := range formerly {
+		if name == namespace+"_"+old.name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestReleasedNamesRemain: dashboards that were made for release 1.0.0 have what they ask for. A deprecated
+// name ends with release 1.2: delete it from formerly and from the list, which has the labels behind each name.
+func TestReleasedNamesRemain(t *testing.T) {
+	list, err := os.ReadFile("testdata/1.0.0.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, count := families(t), 0
+	for line := range strings.Lines(string(list)) {
+		name, labels, _ := strings.Cut(strings.TrimSpace(line), " ")
+		count++
+		metric, ok := all[name]
+		if !ok {
+			t.Errorf("release 1.0.0 has %s", name)
+			continue
+		}
+		for _, label := range strings.FieldsFunc(labels, func(r rune) bool { return r == ',' }) {
+			if metric[label] == nil {
+				t.Errorf("in release 1.0.0, %s has the label %s", name, label)
+			}
+		}
+	}
+	if count < 35 {
+		t.Errorf("the list has %d names", count)
+	}
+	if len(formerly) > 0 && !regexp.MustCompile(`^1\.[01]\.`).MatchString(buildinfo.Release) {
+		t.Errorf("release %s has names that end with 1.2", buildinfo.Release)
+	}
+}
+
 func TestLint(t *testing.T) {
 	m, _, _ := whole(t)
 	problems, err := testutil.GatherAndLint(m.registry)
@@ -257,8 +316,7 @@ func TestLint(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, p := range problems {
-		// Plans are made in days, and nobody adds up the time to two sunsets.
-		if strings.HasPrefix(p.Metric, namespace) && p.Metric != "quotegate_version_days_to_sunset" {
+		if !deprecated(p.Metric) {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
 	}
@@ -290,3 +348,23 @@ func TestSourceThatPanics(t *testing.T) {
 type slip struct{ prometheus.Gauge }
 
 func (slip) Collect(chan<- prometheus.Metric) { panic("a slip") }
+
+// BenchmarkObserve is what metrics add to a request.
+func BenchmarkObserve(b *testing.B) {
+	_, requests, _ := whole(b)
+	e := answered("v3", "/v3/swap/quote", 200, "", 80*time.Microsecond)
+	e.Pair = &chain.Pair{Src: 1, Dst: chain.Hub, Route: chain.Direct}
+	b.ReportAllocs()
+	for b.Loop() {
+		requests.Observe(e)
+	}
+}
+
+// BenchmarkScrape is what a scrape costs.
+func BenchmarkScrape(b *testing.B) {
+	m, _, _ := whole(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		scrape(b, m)
+	}
+}

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -225,4 +226,37 @@ func TestEveryAlertHasARunbook(t *testing.T) {
 	if got, want := strings.Count(runbook, "\n## Quotegate"), len(names); got != want {
 		t.Errorf("the runbook has %d alerts, want the %d there are", got, want)
 	}
+}
+
+// TestPromtool: Prometheus accepts the alerts and what the gateway is scraped for, and every alert fires when it
+// should and only then.
+func TestPromtool(t *testing.T) {
+	if _, err := exec.LookPath("promtool"); err != nil {
+		const missing = "there is no promtool here; install the package prometheus to run this test"
+		if os.Getenv("CI") != "" {
+			t.Fatal(missing)
+		}
+		t.Skip("SKIPPED, NOT TESTED: " + missing)
+	}
+	m, _, _ := whole(t)
+	for _, arguments := range []string{
+		"check rules " + docs + "alerts.yaml",
+		"test rules " + docs + "alerts_test.yaml",
+		"check metrics",
+	} {
+		tool := exec.Command("promtool", strings.Fields(arguments)...)
+		tool.Stdin = strings.NewReader(withoutDeprecated(scrape(t, m)))
+		if out, err := tool.CombinedOutput(); err != nil {
+			t.Errorf("promtool %s: %v\n%s", arguments, err, out)
+		}
+	}
+}
+
+// withoutDeprecated is a scrape without the old names of metrics, which are named as they should not be.
+func withoutDeprecated(scrape string) string {
+	for _, old := range formerly {
+		lines := regexp.MustCompile(`(?m)^(?:# (?:HELP|TYPE) )?` + namespace + "_" + old.name + `\b.*\n`)
+		scrape = lines.ReplaceAllString(scrape, "")
+	}
+	return scrape
 }

@@ -71,6 +71,10 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 			return err
 		}
 		adminAddr = listener.Addr().String()
+		if cfg.Admin.Token == "" {
+			log.Info("admin: anyone on this machine can read client names and change the log level; " +
+				"set ADMIN_TOKEN to allow only those who know it")
+		}
 		adminServer := newServer(s.admin, profileTimeout, log.Logger)
 		defer adminServer.Close() // last, so that an operator can watch the drain
 		s.serve(adminServer, listener, failed)

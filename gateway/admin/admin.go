@@ -2,9 +2,10 @@
 // usage, the plan, the log level, profiles and health probes. Each page has a template of the
 // same name.
 //
-// The listener accepts only local requests unless a token is configured; then every request
-// except a probe needs the token. Pages have no scripts and load nothing. All text from clients
-// is escaped and truncated. Requests change nothing except the log level.
+// The listener accepts only local requests, which no proxy has passed on, unless a token is
+// configured; then every request except a probe needs the token. Pages have no scripts and load
+// nothing. All text from clients is escaped and truncated. Requests change nothing except the
+// log level.
 package admin
 
 import (
@@ -194,7 +195,8 @@ func (h *handler) recover(next http.Handler) http.Handler {
 
 // refusal is why a request is refused. The status is 0 if it is accepted. Without a token, Host
 // must be this machine. That protects against DNS rebinding: a web page in the operator's
-// browser can send requests here if its own host name resolves to 127.0.0.1.
+// browser can send requests here if its own host name resolves to 127.0.0.1. And the request
+// must come from this machine: what a proxy on it passes on may come from anyone.
 func (h *handler) refusal(r *http.Request) (status int, why string) {
 	host := r.Host
 	if name, _, err := net.SplitHostPort(host); err == nil {
@@ -204,6 +206,9 @@ func (h *handler) refusal(r *http.Request) (status int, why string) {
 	switch {
 	case foreign(r):
 		return http.StatusForbidden, "Requests from web pages of other sites are refused. Open / or use curl."
+	case h.options.Token == "" && proxied(r):
+		return http.StatusForbidden, "Requests through a proxy, or in HTTP/1.0 as some proxies send them, " +
+			"need a token. Set ADMIN_TOKEN."
 	case h.options.Token == "" && !loopback(strings.Trim(host, "[]")):
 		return http.StatusForbidden, "Without a token, only localhost, 127.0.0.1 and [::1] are allowed as Host."
 	case h.options.Token != "" && subtle.ConstantTimeCompare(sum[:], h.token[:]) != 1:
@@ -211,6 +216,19 @@ func (h *handler) refusal(r *http.Request) (status int, why string) {
 			"Authorization: Bearer …, or log in with any name and the token as password."
 	}
 	return 0, ""
+}
+
+// proxied reports whether a proxy has passed a request on. Most add a header; nginx adds none
+// unless it is told to, but speaks HTTP/1.0, which nothing else does here. A tunnel, as of
+// ssh -L, changes nothing.
+func proxied(r *http.Request) bool {
+	for name := range r.Header {
+		switch {
+		case strings.HasPrefix(name, "X-Forwarded-"), name == "Forwarded", name == "X-Real-Ip", name == "Via":
+			return true
+		}
+	}
+	return !r.ProtoAtLeast(1, 1)
 }
 
 // foreign reports whether a web page of another site made a browser send the request. Links on

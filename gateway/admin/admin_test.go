@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/base64"
@@ -307,6 +308,47 @@ func TestOtherSites(t *testing.T) {
 		}
 		if status, _, _ := r.ask(t, "GET", "/livez", "", "Host", host); status != 200 {
 			t.Errorf("%s: got %d for a probe, want 200", host, status)
+		}
+	}
+}
+
+// What a proxy on this machine passes on may come from anyone, so it needs the token. Probes
+// do not, and a tunnel passes on what the client sent.
+func TestProxiesNeedTheToken(t *testing.T) {
+	open, closed := serve(t, ""), serve(t, token)
+	for _, header := range [][]string{
+		{"X-Forwarded-For", "203.0.113.7"}, {"X-Forwarded-For", ""}, {"X-Forwarded-Host", "admin.example"}, {"x-forwarded-proto", "https"},
+		{"Forwarded", "for=203.0.113.7"}, {"X-Real-IP", "203.0.113.7"}, {"Via", "1.1 proxy"},
+	} {
+		for _, request := range [][2]string{{"GET", "/"}, {"GET", "/admin/usage"}, {"GET", "/nothing"}, {"PUT", "/admin/log-level"}} {
+			status, body, _ := open.ask(t, request[0], request[1], "debug", header...)
+			if status != 403 || !strings.Contains(body, "Set ADMIN_TOKEN") || open.level.Level() != slog.LevelInfo {
+				t.Errorf("%s with %q: got %d %s, want 403 that asks for a token", request, header, status, body)
+			}
+		}
+		for _, probe := range []string{livez, readyz} {
+			if status, body, _ := open.ask(t, "GET", probe, "", header...); status != 200 {
+				t.Errorf("%s with %q: got %d %s", probe, header, status, body)
+			}
+		}
+		if status, _, _ := closed.ask(t, "GET", "/admin/usage", "", header...); status != 401 {
+			t.Errorf("%q: got %d without the token", header, status)
+		}
+		withToken := append([]string{"Authorization", "Bearer " + token, "Host", "admin.example"}, header...)
+		if status, body, _ := closed.ask(t, "GET", "/admin/usage", "", withToken...); status != 200 {
+			t.Errorf("%q: got %d %s with the token", header, status, body)
+		}
+	}
+	for protocol, want := range map[string]int{"HTTP/1.0": 403, "HTTP/1.1": 200} { // nginx without a header speaks 1.0
+		conn, err := net.Dial("tcp", open.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_, _ = io.WriteString(conn, "GET /admin/usage "+protocol+"\r\nHost: 127.0.0.1\r\n\r\n")
+		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil || res.StatusCode != want {
+			t.Errorf("%s: got %v, %v, want %d", protocol, res, err, want)
 		}
 	}
 }

@@ -202,19 +202,32 @@ var spare = map[string]float64{
 
 // vitals reads the signs of a leak after a garbage collection.
 func (w *world) vitals() map[string]float64 {
-	admin := child.Conn{Addr: w.gateway.Admin}
-	defer admin.Close()
-	_, errGC := admin.Ask("/debug/pprof/heap?gc=1&debug=1", 0)
-	metrics, err := admin.Ask("/metrics", 0)
+	admin := http.Client{Transport: &http.Transport{}} // no proxy, and one connection for both
+	defer admin.CloseIdleConnections()
+	_, errGC := w.adminPage(&admin, "/debug/pprof/heap?gc=1&debug=1")
+	metrics, err := w.adminPage(&admin, "/metrics")
 	w.tally.fail(errors.Join(errGC, err))
 	now := map[string]float64{}
 	for name := range spare {
-		_, text, _ := strings.Cut(string(metrics.Body), "\n"+name+" ")
+		_, text, _ := strings.Cut(metrics, "\n"+name+" ")
 		value, _, _ := strings.Cut(text, "\n")
 		now[name], err = strconv.ParseFloat(value, 64)
 		w.tally.fail(err)
 	}
 	return now
+}
+
+func (w *world) adminPage(client *http.Client, path string) (string, error) {
+	answer, err := client.Get("http://" + w.gateway.Admin + path)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if answer.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s", path, answer.Status)
+	}
+	return string(text), err
 }
 
 // memory tells what the gateway has come to so far, and holds it to a limit, in MiB.

@@ -155,7 +155,7 @@ func TestRetiredVersions(t *testing.T) {
 			}
 		}
 	}
-	for _, path := range []string{"/v3/swap/quote" + goodQuote, "/v3/swap/healthcheck", "/versions"} {
+	for _, path := range []string{"/v3/swap/quote" + goodQuote, "/v3/swap/healthcheck", "http://legacy.example/v3/swap/healthcheck", "/versions"} {
 		if w := ask(gw, path); w.Code != http.StatusOK {
 			t.Errorf("%s: got %d", path, w.Code)
 		}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -156,24 +159,38 @@ func answers(url string) error {
 	return err
 }
 
-// startNginx runs nginx with the configuration of the page, at other addresses and with
-// further replacements.
-func startNginx(t *testing.T, nginx, front string, instances []string, replaced ...string) {
+// startNginx runs nginx with the configuration of docs/operate/instances.md, at other addresses and with
+// further replacements. It returns the folder of its logs.
+func startNginx(t *testing.T, nginx, front string, instances []string, replaced ...string) (logs string) {
 	t.Helper()
-	blocks, err := pages.Find("../..", "docs/operate/instances.md", "nginx")
+	logs = t.TempDir()
+	runNginx(t, nginx, "docs/operate/instances.md", append(replaced,
+		"127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
+		"listen 8080;", "listen "+front+";", "listen [::]:8080;", "",
+		"/var/log/nginx/", logs+"/",
+	)...)
+	eventually(t, "nginx answers", func() bool { return answers("http://"+front+"/versions") == nil })
+	eventually(t, "nginx logs the request ID at the end of a line", func() bool {
+		log, err := os.ReadFile(filepath.Join(logs, "gateway.log"))
+		return err == nil && requestID.Match(log)
+	})
+	return logs
+}
+
+var requestID = regexp.MustCompile(`(?m) [0-9a-f]{32}$`)
+
+// runNginx runs nginx with the first configuration of a page, after replacements, until the test ends.
+func runNginx(t *testing.T, nginx, page string, replaced ...string) {
+	t.Helper()
+	blocks, err := pages.Find("../..", page, "nginx")
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	site := strings.NewReplacer(append(replaced,
-		"127.0.0.1:8081", instances[0], "127.0.0.1:8082", instances[1],
-		"listen 8080;", "listen "+front+";", "listen [::]:8080;", "",
-		"/var/log/nginx/", dir+"/",
-	)...).Replace(blocks[0].Text)
 	config := filepath.Join(dir, "nginx.conf")
 	text := fmt.Sprintf(`daemon off; pid %[1]s/pid; error_log stderr crit; events {}
 http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; fastcgi_temp_path %[1]s/c; uwsgi_temp_path %[1]s/d; scgi_temp_path %[1]s/e;
-%[2]s}`, dir, site)
+%[2]s}`, dir, strings.NewReplacer(replaced...).Replace(blocks[0].Text))
 	writeFile(t, config, text)
 	cmd := exec.Command(nginx, "-p", dir, "-c", config)
 	cmd.Stderr = os.Stderr
@@ -184,11 +201,156 @@ http { access_log off; client_body_temp_path %[1]s/a; proxy_temp_path %[1]s/b; f
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	eventually(t, "nginx answers", func() bool { return answers("http://"+front+"/versions") == nil })
-	eventually(t, "nginx logs the request ID at the end of a line", func() bool {
-		log, err := os.ReadFile(filepath.Join(dir, "gateway.log"))
-		return err == nil && requestID.Match(log)
-	})
 }
 
-var requestID = regexp.MustCompile(`(?m) [0-9a-f]{32}$`)
+// TestNginxLogsNoQuery: neither log of the nginx of the page has a recipient, an amount or an address of
+// a client, whether a request is answered, refused because of its rate, or fails at an instance. At another
+// level the error log has all of them, so the requests of this test do lead to its lines.
+func TestNginxLogsNoQuery(t *testing.T) {
+	t.Parallel()
+	nginx := findNginx(t)
+	for _, logged := range []bool{false, true} {
+		addrs := []string{ports.Free(t), ports.Free(t), ports.Free(t)}
+		front, instances := addrs[0], addrs[1:]
+		release := make(chan struct{})
+		server := &http.Server{Addr: instances[0], Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/held" {
+				<-release
+			}
+			w.Header().Set("X-Request-Id", strings.Repeat("0f", 16))
+		})} // and at the other address, there is none
+		go func() { _ = server.ListenAndServe() }()
+		t.Cleanup(func() { server.Close() })
+		t.Cleanup(func() { close(release) })
+		replaced := []string{"limit_conn per_address 64;", "limit_conn per_address 1;", "proxy_connect_timeout 1s;", "proxy_read_timeout 2s;"}
+		if logged {
+			replaced = append(replaced, "error.log crit;", "error.log error;")
+		}
+		dir := startNginx(t, nginx, front, instances, replaced...)
+		get := func(path string, want int) {
+			t.Helper()
+			res := getOn(from(t, "127.0.0.2", front), path)
+			if res == nil || res.StatusCode != want {
+				t.Fatalf("%s: got %v, want %d", path, res, want)
+			}
+		}
+		for range 4 { // each instance is asked
+			get(quotePath, http.StatusOK)
+		}
+		held := from(t, "127.0.0.2", front)
+		fmt.Fprintf(held, "GET /held%s HTTP/1.1\r\nHost: x\r\n\r\n", quoteQuery)
+		eventually(t, "an address has all its requests in progress", func() bool {
+			res := getOn(from(t, "127.0.0.2", front), quotePath)
+			return res != nil && res.StatusCode == http.StatusTooManyRequests
+		})
+		late, err := http.ReadResponse(bufio.NewReader(held), nil)
+		if err != nil || late.StatusCode != http.StatusServiceUnavailable || late.Header.Get("Content-Type") != "application/json" {
+			t.Fatalf("an instance that does not answer: got %v, %v", late, err)
+		}
+		server.Close()
+		get(quotePath, http.StatusServiceUnavailable)
+
+		var access string
+		eventually(t, "nginx logs every answer", func() bool {
+			access = readText(t, dir+"/gateway.log")
+			return strings.Contains(access, `" 200 `) && strings.Contains(access, `" 429 `) && strings.Count(access, `" 503 `) == 2
+		})
+		errors := readText(t, dir+"/gateway-error.log")
+		for _, secret := range []string{"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed", "100000000", "127.0.0.2"} {
+			if strings.Contains(access, secret) || strings.Contains(errors, secret) != logged {
+				t.Errorf("logged at level error %t: %s is in one of them, or not:\n%s\n%s", logged, secret, access, errors)
+			}
+		}
+	}
+}
+
+// TestAdminBehindNginx: what nginx passes on to the admin listener needs the token, with the configuration of
+// docs/operate/README.md and without what that sets. Probes need none. A start without a token logs who can read what.
+func TestAdminBehindNginx(t *testing.T) {
+	nginx := findNginx(t)
+	const secret = "0123456789abcdef"
+	for _, token := range []string{"", secret} {
+		var log bytes.Buffer
+		_, admin, stop := startLogging(t, environment{"ADMIN_TOKEN": token}, &log)
+		for _, documented := range []bool{true, false} {
+			front := ports.Free(t)
+			replaced := []string{
+				"127.0.0.1:9090", strings.TrimPrefix(admin, "http://"),
+				"listen 9443 ssl;", "listen " + front + ";", "ssl_", "# ssl_",
+			}
+			if !documented {
+				replaced = append(replaced, "proxy_set_header", "# proxy_set_header", "proxy_http_version 1.1", "proxy_http_version 1.0")
+			}
+			runNginx(t, nginx, "docs/operate/README.md", replaced...)
+			base := "http://" + front
+			eventually(t, "nginx answers", func() bool { return answers(base+"/livez") == nil })
+			for _, tt := range []struct {
+				method, path, token string
+				open, closed        int // what a gateway without and with a token answers
+			}{
+				{"GET", "/admin/usage", "", 403, 401},
+				{"GET", "/admin/usage", secret, 403, 200},
+				{"PUT", "/admin/log-level", "", 403, 401},
+				{"PUT", "/admin/log-level", secret, 403, 400}, // since it names no level
+				{"GET", "/readyz", "", 200, 200},
+			} {
+				want := tt.open
+				if token != "" {
+					want = tt.closed
+				}
+				res, body, err := askAs(tt.method, base+tt.path, "Authorization", "Bearer "+tt.token)
+				if err != nil || res.StatusCode != want {
+					t.Errorf("documented %t, ADMIN_TOKEN %q: %s %s with %q: got %v %s, %v, want %d",
+						documented, token, tt.method, tt.path, tt.token, res, body, err, want)
+				}
+			}
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+		if strings.Contains(log.String(), "anyone on this machine can read client names") != (token == "") {
+			t.Errorf("with the token %q, the log says of the admin listener:\n%s", token, &log)
+		}
+	}
+}
+
+// TestHealthChecksOfLegacyHosts: a load balancer that checks by a host name of the earlier v3 finds the service
+// healthy, whatever has become of that version: at the gateway itself, and through the nginx of the page.
+func TestHealthChecksOfLegacyHosts(t *testing.T) {
+	nginx := findNginx(t)
+	if !slices.Contains(servedVersions(), "v3legacy") {
+		t.Skip("the earlier v3 was deleted: see TestRetiredVersions")
+	}
+	const old = "legacy.example"
+	at := func(d time.Duration) string { return time.Now().UTC().Add(d).Format(time.RFC3339) }
+	for name, tt := range map[string]struct {
+		plan string
+		want int // of a quote
+	}{
+		"active":     {`{"versions": {}}`, http.StatusOK},
+		"a brownout": {planOf("v3legacy", at(48*time.Hour), `, "brownouts": [{"from": "`+at(-time.Hour)+`", "to": "`+at(time.Hour)+`", "share": 1}]`), http.StatusGone},
+		"retired":    {planOf("v3legacy", at(-time.Hour), ""), http.StatusGone},
+	} {
+		base, admin, _ := start(t, environment{"LEGACY_HOSTS": old, "LIFECYCLE_FILE": tempFile(t, tt.plan), "TRUSTED_PROXIES": "127.0.0.1"})
+		front, instance := ports.Free(t), strings.TrimPrefix(base, "http://")
+		startNginx(t, nginx, front, []string{instance, ports.Free(t)})
+		for url, want := range map[string]int{
+			base + healthPath: http.StatusOK, "http://" + front + healthPath: http.StatusOK, admin + "/readyz": http.StatusOK,
+			base + quotePath: tt.want, "http://" + front + quotePath: tt.want,
+		} {
+			r, err := http.NewRequest(http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = old
+			res, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			res.Body.Close()
+			if res.StatusCode != want {
+				t.Errorf("%s: %s as %s: got %d, want %d", name, url, old, res.StatusCode, want)
+			}
+		}
+	}
+}

@@ -3,7 +3,6 @@ package metrics
 import (
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/fault"
-	"github.com/quotegate/quotegate/shared/testkit/pages"
 )
 
 const docs = "../../docs/operate/"
@@ -86,11 +84,7 @@ func expressions(t *testing.T) map[string][]string {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile(docs + name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	return readFile(t, docs+name)
 }
 
 var (
@@ -169,39 +163,13 @@ func checkMatchers(t *testing.T, document, name string, metric family, matchers 
 	}
 }
 
-// TestPagesNameWhatThereIs keeps every page from naming a metric or an alert that does not exist.
-func TestPagesNameWhatThereIs(t *testing.T) {
-	const root = "../.."
-	list, err := pages.All(root)
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile("metrics.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	all, alerts, found := families(t), read(t, "alerts.yaml"), 0
-	name := regexp.MustCompile(`\bquotegate_[a-z_]+[a-z]\b|\bQuotegate[A-Z]\w+`)
-	for _, page := range list {
-		text, err := os.ReadFile(filepath.Join(root, page))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, named := range name.FindAllString(string(text), -1) {
-			found++
-			_, metric := all[named]
-			if deprecated(named) && page != "docs/CHANGELOG.md" {
-				t.Errorf("%s names %s, which is an old name", page, named)
-			}
-			declared := strings.Contains(string(source), `"`+strings.TrimPrefix(named, "quotegate_")+`"`) // and not counted yet
-			if !metric && !declared && !strings.Contains(alerts, "- alert: "+named+"\n") {
-				t.Errorf("%s names %s, which is no metric and no alert", page, named)
-			}
-		}
-	}
-	if found < 90 {
-		t.Errorf("found %d names only", found)
-	}
+	return string(text)
 }
 
 // TestEveryAlertHasARunbook, under its own name, and its place in the manual's table of what to watch.

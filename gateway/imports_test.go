@@ -26,7 +26,8 @@ var layers = map[string][]string{
 	"shared/calldata":   {"shared/chain", "shared/fault"},
 	"shared/cctp":       {"shared/chain", "shared/fault", "shared/fee", "shared/safego"},
 	"shared/railgun":    {"shared/fault"},
-	"shared/rpc":        {"shared/chain", "shared/fault", "shared/safego", "shared/jsonfile"},
+	"shared/skew":       {"shared/chain", "shared/humanize"},
+	"shared/rpc":        {"shared/chain", "shared/fault", "shared/safego", "shared/jsonfile", "shared/skew"},
 	"shared/cache":      {"shared/safego"},
 	"shared/integrator": {"shared/cache", "shared/calldata", "shared/chain", "shared/fault", "shared/quote", "shared/rpc", "shared/safego", "shared/setting"},
 	"shared/account":    {"shared/calldata", "shared/chain", "shared/quote", "shared/rpc"},
@@ -47,8 +48,8 @@ var layers = map[string][]string{
 	"gateway/event":     {"gateway/caller", "shared/chain", "shared/fault", "shared/humanize"},
 	"gateway/limit":     {"shared/fault", "shared/safego", "shared/setting", "shared/humanize"},
 	"gateway/lifecycle": {"gateway/caller", "shared/fault", "shared/safego", "shared/jsonfile", "shared/version", "shared/humanize", "shared/buildinfo"},
-	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/safego", "shared/humanize"},
-	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/safego", "shared/humanize"},
+	"gateway/evidence":  {"gateway/caller", "gateway/event", "gateway/lifecycle", "gateway/usage", "shared/fault", "shared/safego", "shared/humanize", "shared/skew"},
+	"gateway/usage":     {"gateway/caller", "gateway/event", "gateway/lifecycle", "shared/fault", "shared/safego", "shared/humanize", "shared/skew"},
 	"gateway/selfcheck": {"shared/calldata", "shared/chain", "shared/safego", "shared/integrator", "shared/rpc", "shared/humanize"},
 	"gateway/metrics":   {"gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/limit", "gateway/selfcheck", "shared/*"},
 	"gateway/admin":     {"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "shared/fault", "shared/safego", "shared/setting", "shared/static", "shared/humanize"},
@@ -81,7 +82,7 @@ var layers = map[string][]string{
 	"gateway/testkit/golden":    {"shared/*", "gateway", "gateway/caller", "gateway/lifecycle", "gateway/limit", "gateway/usage"},
 	"gateway/testkit/recorded": {
 		"gateway/caller", "gateway/event", "gateway/evidence", "gateway/lifecycle", "gateway/usage",
-		"shared/chain", "shared/fault", "shared/humanize", "shared/testkit/clock", "shared/testkit/journal", "shared/testkit/postgres",
+		"shared/chain", "shared/fault", "shared/humanize", "shared/skew", "shared/testkit/clock", "shared/testkit/journal", "shared/testkit/postgres",
 	},
 }
 

@@ -28,30 +28,62 @@ const chainsAtOnce = 6
 
 // OnChain tests every endpoint and, through each of them, every contract of the
 // deployment. The results are in the order of the chains. The log is for bugs alone.
-func OnChain(ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *slog.Logger) []Result {
+func OnChain(
+	ctx context.Context, d *chain.Deployment, chains *rpc.Client, log *slog.Logger,
+) (results []Result) {
 	networks := d.Networks()
-	byChain := make([][]Result, len(networks))
+	answers := make([][]answer, len(networks)) // nil where a bug has ended the test
 	var group safego.Group
 	slots := make(chan struct{}, chainsAtOnce)
 	for i, n := range networks {
-		name := fmt.Sprintf("chain %s", n.ID)
-		byChain[i] = []Result{{Name: name, What: Endpoint, Chain: n.ID, Outcome: Failed, Detail: bug}}
 		slots <- struct{}{}
 		group.Go(log, "testing a chain", func() {
 			defer func() { <-slots }()
-			all := contracts(d, n.ID)
-			byChain[i] = judge(n.ID, d.Tracked(), all, ask(ctx, chains, n.ID, all, log))
+			answers[i] = ask(ctx, chains, n.ID, contracts(d, n.ID), log)
 		})
 	}
 	group.Wait()
-	return slices.Concat(byChain...)
+	for i, n := range networks {
+		if answers[i] == nil {
+			name := fmt.Sprintf("chain %s", n.ID)
+			results = append(results, Result{Name: name, What: Endpoint, Chain: n.ID, Outcome: Failed, Detail: bug})
+			continue
+		}
+		for j := range answers[i] {
+			answers[i][j].excuse(chains, n.ID)
+		}
+		results = append(results, judge(n.ID, d.Tracked(), contracts(d, n.ID), answers[i])...)
+	}
+	return results
 }
 
 // answer is what one endpoint reports about the contracts of its chain.
 type answer struct {
 	found   []string // what is wrong with each contract; empty if it is right
 	failure string   // instead, if the endpoint does not work
+	stalled *stalled // why, if its latest block is too old
 }
+
+// excuse says so if this machine's clock is why an endpoint seems to have stalled. That is known
+// once all chains have answered.
+func (a *answer) excuse(chains *rpc.Client, network chain.ID) {
+	if a.stalled == nil {
+		return
+	}
+	if excuse := chains.Excuse(network, &a.stalled.latest, a.stalled.at); excuse != "" {
+		a.failure = "its latest block is " + a.stalled.age() + " old" + excuse
+	}
+}
+
+// stalled is an endpoint whose latest block, at a time, is too old.
+type stalled struct {
+	latest rpc.Block
+	at     time.Time
+}
+
+func (s *stalled) age() string { return humanize.Span(s.at.Sub(s.latest.At())) }
+
+func (s *stalled) Error() string { return "it has stalled: its latest block is " + s.age() + " old" }
 
 // bug stands in for a result until there is one.
 const bug = "internal error in this test; see the log"
@@ -63,13 +95,17 @@ func ask(ctx context.Context, chains *rpc.Client, network chain.ID, all []contra
 		answers[i].failure = bug
 		group.Go(log, "testing an endpoint", func() {
 			var found []string
+			var late *stalled
 			q := rpc.Question{Network: network, Queue: rpc.Checks, Endpoint: i + 1}
 			err := chains.Ask(ctx, q, func(ctx context.Context, e *rpc.Endpoint) (err error) {
 				found, err = examine(ctx, e, network, all)
+				if errors.As(err, &late) {
+					return &rpc.Failure{Reason: rpc.Declined, Text: late.Error()}
+				}
 				return err
 			})
 			if f, failed := errors.AsType[*rpc.Failure](err); failed {
-				answers[i].failure = f.Text
+				answers[i] = answer{failure: f.Text, stalled: late}
 			} else if err == nil {
 				answers[i] = answer{found: found}
 			}
@@ -192,7 +228,7 @@ func contracts(d *chain.Deployment, network chain.ID) (found []contract) {
 }
 
 // examine finds the problems of a chain's contracts through one of its endpoints. The error is
-// a *rpc.Failure of the endpoint.
+// a *stalled or a *rpc.Failure of the endpoint.
 func examine(ctx context.Context, e *rpc.Endpoint, network chain.ID, all []contract) (problems []string, err error) {
 	if err := checkHead(ctx, e, network); err != nil {
 		return nil, err
@@ -235,8 +271,7 @@ func checkHead(ctx context.Context, e *rpc.Endpoint, network chain.ID) error {
 		return err
 	}
 	if now := time.Now(); latest.TooOld(network, now) {
-		age := humanize.Span(now.Sub(latest.At()))
-		return &rpc.Failure{Reason: rpc.Declined, Text: "it has stalled: its latest block is " + age + " old"}
+		return &stalled{latest, now}
 	}
 	return nil
 }

@@ -178,7 +178,6 @@ func TestContractsOfEveryKind(t *testing.T) {
 func TestWrongEndpoints(t *testing.T) {
 	const notTested = "not tested: no endpoint of chain 8453 works"
 	evm := newEVM(t, base, nil)
-	old := fmt.Sprintf(`{"number":"0x1","hash":"%s","timestamp":"0x%x"}`, common.Hash{}, time.Now().Add(-3*time.Hour).Unix())
 	hasty := patient
 	hasty.Try = 50 * time.Millisecond
 	for _, c := range []struct {
@@ -190,7 +189,7 @@ func TestWrongEndpoints(t *testing.T) {
 		{"a page", "eth_chainId", node.Says("<html>"), "failed: the answer is not a JSON-RPC result"},
 		{"a status", "eth_chainId", node.Status(http.StatusUnauthorized), "failed: HTTP status 401"},
 		{"hangs", "eth_chainId", node.Hangs, "failed: timed out"},
-		{"stalled", "eth_getBlockByNumber", node.Results(old), "failed: it has stalled: its latest block is 3 hours old"},
+		{"stalled", "eth_getBlockByNumber", latest(3 * time.Hour), "failed: it has stalled: its latest block is 3 hours old"},
 		{"no block", "eth_getBlockByNumber", node.Results("null"), "failed: it returned no latest block"},
 		{"no code", "eth_getCode", node.Results(`null`), "failed: the answer is not a JSON-RPC result"},
 		{"endless code", "eth_getCode", node.Pours, "failed: the answer is too long"},
@@ -215,6 +214,58 @@ func TestWrongEndpoints(t *testing.T) {
 				withAnother := newRig(t, map[chain.ID][]*node.Front{base: {bad, node.NewFront(t, evm)}})
 				withAnother.want(withAnother.results(deployment), map[string]string{first: c.want})
 			}
+		})
+	}
+}
+
+// latest is a latest block of an age.
+func latest(age time.Duration) http.HandlerFunc {
+	return node.Results(fmt.Sprintf(`{"number":"0x1","hash":"%s","timestamp":"0x%x"}`, common.Hash{}, time.Now().Add(-age).Unix()))
+}
+
+// If most chains are late by the same time, and the database's clock is not ours, the text says so.
+// The endpoints fail in any case.
+func TestClockOfThisMachine(t *testing.T) {
+	const ten = 10*time.Minute + 30*time.Second
+	const stalled = "failed: it has stalled: its latest block is "
+	is := func(verb string) string {
+		return "failed: its latest block is 10 minutes old, but this machine's clock " + verb + " 10 minutes ahead: synchronise it by NTP"
+	}
+	evm := newEVM(t, base, nil)
+	for name, test := range map[string]struct {
+		database time.Duration // by which our clock is ahead; negative: it has no clock
+		ages     [3]time.Duration
+		want     [3]string
+	}{
+		"all are late":             {-1, [3]time.Duration{ten, ten, ten}, [3]string{is("seems"), is("seems"), is("seems")}},
+		"the database confirms it": {ten, [3]time.Duration{ten, ten, ten}, [3]string{is("is"), is("is"), is("is")}},
+		"the database denies it":   {0, [3]time.Duration{ten, ten, ten}, [3]string{stalled + "10", stalled + "10", stalled + "10"}},
+		"one chain":                {-1, [3]time.Duration{0, ten, 0}, [3]string{"", stalled + "10", ""}},
+		"one is later":             {ten, [3]time.Duration{3 * time.Hour, ten, ten}, [3]string{stalled + "3 hours", is("is"), is("is")}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fronts := map[chain.ID][]*node.Front{}
+			wrong := map[string]string{}
+			for i, id := range []chain.ID{1, optimism, base} {
+				front := node.NewFront(t, evm)
+				front.Instead("eth_chainId", node.Results(fmt.Sprintf(`"0x%x"`, uint64(id))))
+				front.Instead("eth_getBlockByNumber", latest(test.ages[i]))
+				fronts[id] = []*node.Front{front}
+				if test.want[i] != "" {
+					wrong[fmt.Sprintf("chain %s, endpoint 1", id)] = test.want[i]
+				}
+			}
+			g := newRig(t, fronts)
+			if test.database >= 0 {
+				g.clock.ReadDatabase(time.Now().Add(-test.database))
+			}
+			got := g.results(deployment)
+			for name, r := range got {
+				if r.What != Endpoint {
+					delete(got, name)
+				}
+			}
+			g.want(got, wrong)
 		})
 	}
 }

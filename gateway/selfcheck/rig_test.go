@@ -14,6 +14,7 @@ import (
 	testcontracts "github.com/quotegate/quotegate/cmd/devnet/contracts"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
@@ -69,6 +70,7 @@ func find(t *testing.T, network chain.ID, role string) common.Address {
 // them fails the test.
 type rig struct {
 	*rpc.Client
+	clock   *skew.Clock
 	t       *testing.T
 	log     journal.Journal
 	secrets []string
@@ -84,7 +86,7 @@ func newRig(t *testing.T, endpoints map[chain.ID][]*node.Front) *rig {
 
 func newRigWith(t *testing.T, limits rpc.Limits, endpoints map[chain.ID][]*node.Front) *rig {
 	t.Helper()
-	g := &rig{t: t, secrets: []string{node.Secret}}
+	g := &rig{t: t, clock: skew.New(skew.Options{}), secrets: []string{node.Secret}}
 	cfg := rpc.Config{}
 	for network, fronts := range endpoints {
 		for _, f := range fronts {
@@ -92,7 +94,9 @@ func newRigWith(t *testing.T, limits rpc.Limits, endpoints map[chain.ID][]*node.
 			g.secrets = append(g.secrets, strings.TrimPrefix(f.URL, "http://"))
 		}
 	}
-	client, err := rpc.New(cfg, rpc.Options{Log: g.logger(), Limits: map[rpc.Queue]rpc.Limits{rpc.Checks: limits}})
+	client, err := rpc.New(cfg, rpc.Options{
+		Log: g.logger(), Clock: g.clock, Limits: map[rpc.Queue]rpc.Limits{rpc.Checks: limits},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

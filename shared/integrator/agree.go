@@ -155,7 +155,8 @@ func (r *Registry) read(q rpc.Question, id calldata.IntegratorID) reading {
 				return reads[1].Err
 			}
 			if latest.TooOld(q.Network, askedAt) { // the registration may have changed since
-				return &rpc.Failure{Reason: rpc.Behind, Text: fmt.Sprintf("its latest block is of %v", latest.At())}
+				text := fmt.Sprintf("its latest block is of %v", latest.At())
+				return &rpc.Failure{Reason: rpc.Behind, Text: text + r.chains.Excuse(q.Network, &latest, askedAt)}
 			}
 		}
 		switch f := reads[0].Err; {

@@ -20,6 +20,7 @@ import (
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/quote"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -161,6 +162,7 @@ func (v *voice) change(f func(*voice)) {
 type choir struct {
 	rig
 	voices []*voice
+	clock  *skew.Clock
 }
 
 // RoundTrip passes a request to the endpoint that its host names.
@@ -183,7 +185,7 @@ func (c *choir) RoundTrip(r *http.Request) (*http.Response, error) {
 
 func newChoir(t *testing.T, endpoints int, limits map[rpc.Queue]rpc.Limits) *choir {
 	t.Helper()
-	c := &choir{rig: rig{t: t, counts: make(map[string]int)}}
+	c := &choir{rig: rig{t: t, counts: make(map[string]int)}, clock: skew.New(skew.Options{})}
 	cfg := make(rpc.Config)
 	for i := range endpoints {
 		v := &voice{registry: registry{network: hub, now: time.Now, listed: make(map[common.Address]contracts.Integrator)}}
@@ -192,7 +194,7 @@ func newChoir(t *testing.T, endpoints int, limits map[rpc.Queue]rpc.Limits) *cho
 		cfg[hub] = append(cfg[hub], rpc.SecretURL(fmt.Sprintf("http://endpoint%d", i)))
 	}
 	log := slog.New(slog.NewTextHandler(&c.log, nil))
-	client, err := rpc.New(cfg, rpc.Options{Log: log, Limits: limits, Transport: c})
+	client, err := rpc.New(cfg, rpc.Options{Log: log, Limits: limits, Transport: c, Clock: c.clock})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -340,6 +342,24 @@ func TestTwoEndpointsAgree(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Endpoints that seem late because of this machine's clock are not believed, and the log says why.
+func TestClockIsAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newChoir(t, 2, nil)
+		for _, v := range c.voices {
+			v.change(func(v *voice) { v.age = 10 * time.Minute })
+		}
+		others := time.Now().Add(-10 * time.Minute)
+		c.clock.ReadDatabase(others)
+		c.clock.ReadHead(1, 1, others)
+		c.want("behind", 0)
+		const says = ", but this machine's clock is 10 minutes ahead: synchronise it by NTP"
+		if got := c.log.Count(says); got != 2 {
+			t.Errorf("got log %s", c.log.String())
+		}
+	})
 }
 
 // A hanging endpoint costs one quote two seconds. From then on, the answer of the other one is

@@ -24,6 +24,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/skew"
 )
 
 // Client calls the endpoints of all chains. It is safe for concurrent use.
@@ -31,6 +32,7 @@ type Client struct {
 	networks  map[chain.ID]network
 	limits    [queueCount]Limits
 	transport http.RoundTripper
+	clock     *skew.Clock
 	log       *slog.Logger
 
 	ctx     context.Context // ends with Close
@@ -48,6 +50,7 @@ type Options struct {
 	Now       func() time.Time  // nil for time.Now
 	Limits    map[Queue]Limits  // instead of the default ones of a queue
 	Transport http.RoundTripper // nil for the network
+	Clock     *skew.Clock       // is told the newest blocks; nil for one of its own
 }
 
 // New prepares to use the endpoints. It does not call them yet.
@@ -66,6 +69,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 		networks:  make(map[chain.ID]network),
 		limits:    defaultLimits,
 		transport: opts.Transport,
+		clock:     cmp.Or(opts.Clock, skew.New(skew.Options{Now: opts.Now})),
 		log:       opts.Log,
 	}
 	for queue, l := range opts.Limits {
@@ -78,7 +82,7 @@ func New(cfg Config, opts Options) (*Client, error) {
 			n.slots[queue] = newSlots(l)
 		}
 		for i, u := range urls {
-			e := &Endpoint{Network: id, Place: i + 1, now: opts.Now}
+			e := &Endpoint{Network: id, Place: i + 1, now: opts.Now, clock: c.clock}
 			e.log = opts.Log.With("chain", id, "endpoint", e.Place)
 			var err, errLong error
 			e.client, err = c.dial(u, maxAnswer)
@@ -270,6 +274,12 @@ func (a *Attempts) try(
 
 // Endpoints is the number of endpoints of a chain.
 func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoints) }
+
+// Excuse goes on after what is wrong with the time of a block that was read at a time, if that is
+// because of this machine's clock: ", but this machine's clock is 10 minutes ahead: …".
+func (c *Client) Excuse(network chain.ID, block *Block, at time.Time) string {
+	return c.clock.Skew().Excuse(at.Sub(block.At()), network.UsualGap())
+}
 
 // Close cancels the questions in progress and waits for them. Later ones fail.
 func (c *Client) Close() {

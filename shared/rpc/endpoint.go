@@ -15,6 +15,7 @@ import (
 
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/skew"
 )
 
 // Endpoint is one JSON-RPC server of a chain.
@@ -24,6 +25,7 @@ type Endpoint struct {
 	client     *rpc.Client
 	longClient *rpc.Client // for responses up to maxLongAnswer
 	now        func() time.Time
+	clock      *skew.Clock
 	log        *slog.Logger
 
 	mu            sync.Mutex

@@ -51,6 +51,17 @@ var ErrTooLong = &Failure{Reason: Declined, Text: "the answer is too long"}
 // The error is a *Failure of the endpoint: no read was answered, or the provider rate limits
 // us. A revert counts as an answer, and so does a declined read.
 func (e *Endpoint) Batch(ctx context.Context, reads []Read) error {
+	err := e.call(ctx, reads)
+	for _, r := range reads {
+		latest, is := r.Result.(*Block)
+		if err == nil && r.Err == nil && is {
+			e.clock.ReadHead(e.Network, e.Place, latest.At())
+		}
+	}
+	return err
+}
+
+func (e *Endpoint) call(ctx context.Context, reads []Read) error {
 	client := e.client
 	if slices.ContainsFunc(reads, isTracking) {
 		client = e.longClient

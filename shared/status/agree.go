@@ -126,6 +126,17 @@ func (l *lookup) isStalled(network chain.ID, s statement) bool {
 	return s.head.TooOld(network, l.now()) && !trusted
 }
 
+// stalled is the failure of a chain whose endpoints do not suffice because some have stalled.
+func (l *lookup) stalled(network chain.ID, answers []statement) *rpc.Failure {
+	text := "a node has stalled"
+	for _, s := range answers {
+		if l.isStalled(network, s) {
+			text = "a node has stalled" + l.chains.Excuse(network, &s.head, l.now())
+		}
+	}
+	return &rpc.Failure{Reason: rpc.Behind, Text: text}
+}
+
 // needed is how many endpoints must agree before something is final on a chain.
 func (l *lookup) needed(network chain.ID) int { return min(2, l.chains.Endpoints(network)) }
 

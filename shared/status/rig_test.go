@@ -32,6 +32,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/rpc"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -372,6 +373,7 @@ var issuerNonce = common.Hash{0xaa, 31: 1}
 type script struct {
 	route
 	*Tracker
+	clock            *skew.Clock
 	t                testing.TB
 	issuer           *issuer
 	nodes            map[chain.ID][]*scripted
@@ -433,7 +435,8 @@ func (s *script) start(edit ...string) {
 		}
 	}
 	limits := map[rpc.Queue]rpc.Limits{rpc.TxLookups: patient, rpc.Tracking: patient}
-	client, err := rpc.New(cfg, rpc.Options{Limits: limits})
+	s.clock = skew.New(skew.Options{})
+	client, err := rpc.New(cfg, rpc.Options{Limits: limits, Clock: s.clock})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -77,7 +77,7 @@ func (l *lookup) readSource(ctx context.Context) ([]statement, verdict, *fault.E
 	case l.seen && v.upToDate > 0:
 		// It is in flight, or was replaced: a node without it is no failure then.
 	case len(answers) > v.upToDate:
-		return nil, v, unavailable(network, network, &rpc.Failure{Reason: rpc.Behind, Text: "a node has stalled"})
+		return nil, v, unavailable(network, network, l.stalled(network, answers))
 	case v.upToDate < max(all, 1):
 		return nil, v, unavailable(network, network, err)
 	}
@@ -259,7 +259,7 @@ func (l *lookup) readTransaction(
 			return s, nil
 		}
 		if block.At().Sub(l.now()) > time.Hour {
-			return s, garbled("the block is from the future")
+			return s, garbled("the block is from the future" + l.chains.Excuse(l.key.network, block, l.now()))
 		}
 		s.source = &source{
 			Source: Source{Block: uint64(receipt.BlockNumber), Time: block.At()},

@@ -3,6 +3,7 @@ package status
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/netip"
@@ -345,6 +346,28 @@ func TestRefusals(t *testing.T) {
 	wrong.wantFault(fault.ChainUnavailable, "has a contract that does not match the deployment")
 	wrong.chains.Close()
 	wrong.wantFault(fault.ChainUnavailable, "did not answer")
+}
+
+// Nodes that seem late because of this machine's clock do not suffice, and the log says why.
+func TestClockIsAhead(t *testing.T) {
+	for excuse, ahead := range map[string]time.Duration{
+		"": 0, ", but this machine's clock is 15 minutes ahead: synchronise it by NTP": 15 * time.Minute,
+	} {
+		s := paidSwap(t, toHub, 2)
+		for _, n := range s.nodes[s.src] {
+			n.receipts = nil
+			n.head -= uint64(5 * time.Minute / n.pace) // wantFault lets ten minutes pass
+		}
+		s.start()
+		others := time.Now().Add(-ahead)
+		s.clock.ReadDatabase(others)
+		s.clock.ReadHead(1, 1, others)
+		s.clock.ReadHead(10, 1, others)
+		f := s.wantFault(fault.ChainUnavailable, "has no node that is up to date")
+		if got, want := fmt.Sprint(errors.Unwrap(f)), "behind: a node has stalled"+excuse; got != want {
+			t.Errorf("got the cause %q, want %q", got, want)
+		}
+	}
 }
 
 func TestNoEndpoint(t *testing.T) {

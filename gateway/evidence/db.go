@@ -208,6 +208,18 @@ func (db *DB) Close() error {
 	return db.writer.Close()
 }
 
+// HasClock reports whether the database has a clock of its own.
+func (db *DB) HasClock() bool { return db.shared || db.options.Clock != nil }
+
+// now is the database's time. That of a file does not follow a jump of our clock.
+func (db *DB) now(ctx context.Context) (time.Time, error) {
+	own := db.options.Now()
+	if db.recorder != nil {
+		own = db.recorder.Steady(own)
+	}
+	return db.Now(ctx, own)
+}
+
 // Now is the database's time. A file has no clock but ours.
 func (db *DB) Now(ctx context.Context, own time.Time) (at time.Time, err error) {
 	switch {

@@ -12,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/skew"
 )
 
 const (
@@ -25,7 +26,7 @@ const (
 func (db *DB) Evidence(version string, gate lifecycle.Gate, sunset time.Time) (e lifecycle.Evidence, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	at, err := db.Now(ctx, db.options.Now())
+	at, err := db.now(ctx)
 	if err != nil {
 		return e, err
 	}
@@ -230,7 +231,7 @@ func (db *DB) Released(version string, sunset time.Time, entry string) (time.Tim
 func (db *DB) Release(version string, sunset time.Time, entry string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	at, err := db.Now(ctx, db.options.Now())
+	at, err := db.now(ctx)
 	if err != nil {
 		return err
 	}
@@ -239,10 +240,12 @@ func (db *DB) Release(version string, sunset time.Time, entry string) error {
 		return err
 	}
 	_, differ := db.plans(runs, at)
-	ahead := db.options.Now().Sub(at)
+	ahead := db.options.Now().Round(0).Sub(at.Round(0))
 	switch {
+	case ahead.Abs() > usage.MaxSkew && !db.HasClock():
+		return fmt.Errorf("this machine's clock has jumped and is %s what it would be", skew.Ahead(ahead))
 	case ahead.Abs() > usage.MaxSkew:
-		return fmt.Errorf("this machine's clock is %s the database's", aheadOrBehind(ahead))
+		return fmt.Errorf("this machine's clock is %s the database's", skew.Ahead(ahead))
 	case at.Before(sunset):
 		return fmt.Errorf("by the database's clock the sunset comes in %s", humanize.Span(sunset.Sub(at)))
 	case differ != "":
@@ -250,14 +253,6 @@ func (db *DB) Release(version string, sunset time.Time, entry string) error {
 	}
 	_, err = db.read().exec(ctx, "release", version, sunset.Unix(), entry, at.Unix())
 	return err
-}
-
-// aheadOrBehind says how far a clock is from another: "5m ahead of".
-func aheadOrBehind(ahead time.Duration) string {
-	if ahead < 0 {
-		return humanize.Span(-ahead) + " behind"
-	}
-	return humanize.Span(ahead) + " ahead of"
 }
 
 // acceptedPrefix begins the names in quotegate_meta under which accepted lines are kept.

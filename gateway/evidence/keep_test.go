@@ -9,6 +9,7 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
@@ -138,6 +139,91 @@ func TestClockJumps(t *testing.T) {
 		on := last.Unix() / 86_400
 		calls := ask(t, r, fmt.Sprintf("select last from quotegate_days where day = %d", on))
 		expect(t, "last call", calls, fmt.Sprint(last.Unix()))
+	}
+}
+
+// A jump of this machine's clock puts no call under another day, and releases no gate. A database
+// without a clock follows it only once the newest blocks confirm it, which leaves a gap.
+func TestClockOfThisMachineJumps(t *testing.T) {
+	const jumped, apart = "this machine's clock has jumped and is 24 hours", "this machine's clock is 24 hours"
+	for name, test := range map[string]struct {
+		by     time.Duration
+		server bool // the database has a clock
+		chains int  // -1: their newest blocks deny the jump; 1: they confirm it
+		days   string
+		note   string
+	}{
+		"a file, a day ahead":                 {24 * time.Hour, false, 0, "0 0", jumped + " ahead of what it would be"},
+		"a file, a day behind":                {-24 * time.Hour, false, 0, "0 0", jumped + " behind what it would be"},
+		"a file, and the chains deny it":      {24 * time.Hour, false, -1, "0 0", "clock seems 24 hours ahead of the newest blocks of 2 of 2"},
+		"a file, and the chains confirm it":   {24 * time.Hour, false, 1, "0 1", ""},
+		"a file, and it was ahead":            {-24 * time.Hour, false, 1, "-1 0", ""},
+		"a server, a day ahead":               {24 * time.Hour, true, 0, "0 0", apart + " ahead of the database's"},
+		"a server, and the chains confirm it": {24 * time.Hour, true, 1, "0 0", "the database's clock is 24 hours behind this machine's"},
+		"a server, and the chains deny it":    {-24 * time.Hour, true, -1, "0 0", apart + " behind the database's, and of the newest blocks of 2 of 2 chains"},
+		"a file, half a minute":               {30 * time.Second, false, 0, "0 0", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			own, others := clock.At(noon), clock.At(noon)
+			pass := func() {
+				own.Advance(time.Minute)
+				others.Advance(time.Minute)
+			}
+			option := recorded.Clockless
+			if test.server {
+				option = func(s *recorded.Setup) { s.Evidence.Clock = others.Now }
+			}
+			r := recorded.Begin(t, evidence.Config{}, own, option)
+			r.Age(t, 10)
+			r.Call(a, 1)
+			pass()
+			own.Jump(test.by)
+			r.Call(a, 1) // before the next write
+			r.Flush(t)
+			pass()
+			for _, network := range []chain.ID{1, 8453} {
+				switch test.chains {
+				case -1:
+					r.Skew.ReadHead(network, 1, others.Now())
+				case 1:
+					r.Skew.ReadHead(network, 1, own.Now())
+				}
+			}
+			r.Flush(t)
+			notes := strings.Join(r.Notes(), "\n")
+			if !strings.Contains(notes, test.note) || test.note == "" && strings.Contains(notes, "clock is") {
+				t.Errorf("got notes %q, want %q", notes, test.note)
+			}
+			sunset := noon.Add(10 * time.Second)
+			follows := test.days != "0 0"
+			if err := r.Read.Release("v1", sunset, "entry"); !follows && test.by.Abs() > time.Hour &&
+				!strings.Contains(fmt.Sprint(err), "this machine's clock") {
+				t.Errorf("got %v, want that a gate is not released", err)
+			}
+			r.Call(a, 1)
+			r.Flush(t)
+			got := strings.Join(strings.Fields(days(t, r))[:2], " ")
+			expect(t, "days", got, test.days)
+			gaps := ask(t, r, "select reason from quotegate_gaps")
+			if (gaps == "the clock jumped") != follows {
+				t.Errorf("got gaps %q", gaps)
+			}
+			if follows {
+				return
+			}
+			own.Jump(-test.by)
+			pass()
+			r.Call(a, 1)
+			r.Flush(t)
+			if notes := strings.Join(r.Notes(), "\n"); notes != "" {
+				t.Errorf("it is right again: got notes %q", notes)
+			}
+			got = strings.Join(strings.Fields(days(t, r))[:2], " ")
+			expect(t, "days", got+" "+ask(t, r, "select reason from quotegate_gaps"), test.days+" ")
+			if test.note != "" && (r.Log.Count("clock: it disagrees") != 1 || r.Log.Count("clock: it agrees") != 1) {
+				t.Errorf("got log %s", r.Log)
+			}
+		})
 	}
 }
 

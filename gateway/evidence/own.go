@@ -18,7 +18,7 @@ func (db *DB) Own(
 	ctx, cancel := context.WithTimeout(ctx, lookupTimeout)
 	defer cancel()
 	mine = usage.Own{Client: client, Plan: plan, Versions: []usage.OwnVersion{}}
-	at, err := db.Now(ctx, db.options.Now())
+	at, err := db.now(ctx)
 	if err != nil {
 		return mine, err
 	}

@@ -106,7 +106,7 @@ func (db *DB) exclusive(ctx context.Context, read func(context.Context, time.Tim
 	if db.recorder != nil {
 		db.recorder.WriteSoon(limited)
 	}
-	at, err := db.Now(limited, db.options.Now())
+	at, err := db.now(limited)
 	if err == nil {
 		err = read(limited, at)
 	}

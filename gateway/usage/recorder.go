@@ -16,6 +16,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,6 +25,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/event"
 	"github.com/quotegate/quotegate/shared/humanize"
 	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/skew"
 )
 
 const (
@@ -35,7 +37,7 @@ const (
 	// MaxInterval is the longest pause between two writes. A process that dies loses no more.
 	MaxInterval = 20 * time.Second
 	// MaxSkew is how far two clocks that agree may be from one another.
-	MaxSkew = time.Minute
+	MaxSkew = skew.Tolerance
 	// NotYet is the plan of an instance that follows none yet.
 	NotYet = "?"
 )
@@ -55,6 +57,8 @@ func isUnusable(err error) bool {
 type Database interface {
 	// Now is the database's time. One without a clock returns ours.
 	Now(ctx context.Context, own time.Time) (time.Time, error)
+	// HasClock reports whether it has a clock of its own.
+	HasClock() bool
 	// Write writes a batch, exactly once however often it is called with it, and returns the
 	// key under which the database hashes names.
 	Write(context.Context, *Batch) (Key, error)
@@ -88,6 +92,7 @@ type Options struct {
 	Host     string           // of this run; that of the machine if empty
 	Now      func() time.Time // time.Now if nil
 	Log      *slog.Logger     // slog.Default() if nil
+	Clock    *skew.Clock      // compares Now with other clocks; one of its own if nil
 
 	// After is how the recorder waits between two writes of its own. If nil, time.After.
 	After func(time.Duration) <-chan time.Time
@@ -108,13 +113,14 @@ type Recorder struct {
 	old    atomic.Pointer[[]bool] // for each version: it is not the current one, or is in the plan
 	key    atomic.Pointer[Key]
 	plan   atomic.Pointer[string] // the hash of the plan that this instance follows
-	offset atomic.Int64           // what to add to our time for the database's, in seconds
+	anchor atomic.Pointer[moment] // from which the time of a call is counted
 	outage atomic.Pointer[outage] // nil while the database takes counts
 
 	writing chan struct{} // full while writing; guards the fields below
 	pending *Batch        // what the database has not confirmed
 	batches int64         // the number of the last batch
 	last    moment        // when the last batch was taken
+	warned  string        // what the log has last said about the clock
 
 	running context.Context // ends when Close begins
 	stop    context.CancelFunc
@@ -148,6 +154,7 @@ func New(db Database, o Options) *Recorder {
 	if o.After == nil {
 		o.After = time.After
 	}
+	o.Clock = cmp.Or(o.Clock, skew.New(skew.Options{Now: o.Now}))
 	r := &Recorder{
 		options:  o,
 		db:       db,
@@ -158,7 +165,9 @@ func New(db Database, o Options) *Recorder {
 	}
 	unknown := KeyFrom(rand.Text())
 	r.key.Store(&unknown)
-	r.last = moment{own: o.Now(), database: o.Now()}
+	began := o.Now()
+	r.last = moment{own: began, database: began}
+	r.anchor.Store(&moment{own: began, database: began})
 	r.Follow(NotYet, nil)
 	r.running, r.stop = context.WithCancel(context.Background())
 	return r
@@ -208,7 +217,7 @@ func (r *Recorder) Observe(e *event.Event) {
 	if !counted {
 		return
 	}
-	at := max(e.Time.Unix()+r.offset.Load(), 1)
+	at := max(r.sinceAnchor(e.Time).Unix(), 1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.counts.add(e, version, old, what, at, r.key.Load())
@@ -235,14 +244,45 @@ func (r *Recorder) Plan() string { return *r.plan.Load() }
 // only a hash.
 func (r *Recorder) Name(id caller.Identity) string { return nameOf(r.key.Load(), id) }
 
-// Notes says which counts are not in the database. It is empty if all are.
+// Notes says which counts are not in the database, and what is wrong with clocks. It is empty if
+// all is well.
 func (r *Recorder) Notes() []string {
 	notes := []string{}
 	if f := r.outage.Load(); f != nil {
 		notes = append(notes, fmt.Sprintf("counts have not been written since %s and stay in memory: %v",
 			humanize.Timestamp(f.since), f.err))
 	}
-	return notes
+	return append(notes, r.clockNotes()...)
+}
+
+func (r *Recorder) clockNotes() (notes []string) {
+	if note := r.options.Clock.Skew().Note(); note != "" {
+		notes = append(notes, note)
+	}
+	own := r.options.Now()
+	jump := own.Round(0).Sub(r.Steady(own).Round(0))
+	if jump == 0 || r.db.HasClock() {
+		return notes
+	}
+	return append(notes, fmt.Sprintf("this machine's clock has jumped and is %s what it would be; calls are counted "+
+		"as if it had not: synchronise it by NTP, or restart this instance if it is right now", skew.Ahead(jump)))
+}
+
+// sinceAnchor is a time of our clock by the one that calls are counted by. If ours has jumped since
+// the anchor, it does not follow.
+func (r *Recorder) sinceAnchor(own time.Time) time.Time {
+	a := r.anchor.Load()
+	return a.database.Add(r.options.Clock.Elapsed(a.own, own))
+}
+
+// Steady is a time of our clock, unless that has jumped since the last write: then it is what it
+// would be without the jump. It is the time of a database without a clock.
+func (r *Recorder) Steady(own time.Time) time.Time {
+	steady := r.sinceAnchor(own)
+	if own.Round(0).Sub(steady.Round(0)).Abs() <= MaxSkew {
+		return own
+	}
+	return steady
 }
 
 // Unfit is an error if the database will never take counts of this release, so that one of
@@ -324,21 +364,50 @@ func (r *Recorder) writePending(ctx context.Context) error {
 	return nil
 }
 
-// collect makes a batch of what was counted. If our clock is far from the database's, calls
-// are counted by the database's from then on.
+// compareClocks sets the anchor. If our clock is far from the database's, calls are counted by
+// the database's from then on. One without a clock follows a jump of ours once the newest blocks
+// of the chains confirm it: a wrong clock was set right, or the machine was asleep.
+func (r *Recorder) compareClocks(ctx context.Context) (now moment, err error) {
+	now.own = r.options.Now()
+	steady := r.Steady(now.own)
+	if !r.db.HasClock() && r.options.Clock.Skew().Right() {
+		steady = now.own
+	}
+	now.database, err = r.db.Now(ctx, steady)
+	if err != nil {
+		return now, err
+	}
+	if r.db.HasClock() {
+		r.options.Clock.ReadDatabase(now.database)
+	}
+	anchor := now
+	if now.database.Sub(now.own).Abs() <= MaxSkew {
+		anchor.database = now.own
+	}
+	r.anchor.Store(&anchor)
+	r.logClock()
+	return now, nil
+}
+
+// logClock logs when something begins or ceases to be wrong with a clock.
+func (r *Recorder) logClock() {
+	says := strings.Join(r.clockNotes(), "; ")
+	switch {
+	case says != "" && r.warned == "":
+		r.options.Log.Error("clock: it disagrees with others", "detail", says)
+	case says == "" && r.warned != "":
+		r.options.Log.Info("clock: it agrees with the others again")
+	}
+	r.warned = says
+}
+
+// collect makes a batch of what was counted.
 func (r *Recorder) collect(ctx context.Context) error {
-	now := moment{own: r.options.Now()}
-	database, err := r.db.Now(ctx, now.own)
+	now, err := r.compareClocks(ctx)
 	if err != nil {
 		return err
 	}
-	now.database = database
-	offset := now.database.Sub(now.own)
-	if offset.Abs() <= MaxSkew {
-		offset = 0
-	}
-	r.offset.Store(int64(offset / time.Second))
-	elapsed := now.own.Sub(r.last.own) // which does not jump
+	elapsed := r.options.Clock.Elapsed(r.last.own, now.own) // which does not jump
 	if r.batches == 0 {
 		r.last.database = now.database.Add(-elapsed)
 	}

@@ -28,6 +28,7 @@ type database struct {
 func (d *database) Now(_ context.Context, own time.Time) (time.Time, error) { return own, nil }
 func (d *database) Tend(context.Context, time.Time) error                   { return nil }
 func (d *database) Stop(context.Context, string) error                      { return nil }
+func (d *database) HasClock() bool                                          { return false }
 func (d *database) Refresh(bool)                                            {}
 func (d *database) Close() error                                            { return nil }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
@@ -38,6 +39,7 @@ type Rig struct {
 	Read  *evidence.DB
 	DB    *sql.DB // its connections
 	Clock *clock.Clock
+	Skew  *skew.Clock // what is known of other clocks
 	Log   *journal.Journal
 }
 
@@ -74,6 +76,9 @@ func Ahead(d time.Duration) Option {
 	}
 }
 
+// Clockless has a database without a clock of its own, as a file is.
+func Clockless(s *Setup) { s.Evidence.Clock = nil }
+
 // Begin starts a recorder, which writes when the test says so. It is closed at the end of
 // the test.
 func Begin(t testing.TB, cfg evidence.Config, at *clock.Clock, options ...Option) *Rig {
@@ -107,6 +112,8 @@ func Start(t testing.TB, cfg evidence.Config, at *clock.Clock, options ...Option
 	}
 	r.Read = db
 	r.DB = db.Writer()
+	r.Skew = skew.New(skew.Options{Now: setup.Usage.Now, Elapsed: at.Elapsed})
+	setup.Usage.Clock = r.Skew
 	r.Recorder = usage.New(db, setup.Usage)
 	db.Attach(r.Recorder)
 	starting, cancel := context.WithTimeout(t.Context(), setup.Start)

@@ -90,6 +90,7 @@ func TestDaysThatAreOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			afresh.Attach(r.Recorder) // so that it knows which instance is this one
 			expect(t, step.name, everything(t, r.Read, at.Now()), everything(t, afresh, at.Now()))
 			for _, version := range recorded.Versions {
 				together, atOnce, err := r.Read.Activities(t.Context(), version, at.Now())

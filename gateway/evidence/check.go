@@ -8,8 +8,10 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+	"time"
 
 	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/skew"
 )
 
 // Check tests whether the database of a valid configuration answers, and takes writes, and
@@ -43,6 +45,30 @@ func Check(ctx context.Context, cfg Config) (will string, err error) {
 	}
 	f, err := db.read().facts(ctx)
 	return "the service will go on counting; calls are counted since " + humanize.Timestamp(f.since), err
+}
+
+// Running are the instances that have not ended and have written within a day, at the database's
+// time. If it has a clock of its own, ours is compared with it.
+func Running(ctx context.Context, cfg Config, clock *skew.Clock) (all []Instance, at time.Time, err error) {
+	db, err := open(cfg, true)
+	if err != nil {
+		return nil, at, err
+	}
+	defer db.Close()
+	db.use(Options{})
+	at, err = db.now(ctx)
+	if err != nil {
+		return nil, at, err
+	}
+	if db.HasClock() {
+		clock.ReadDatabase(at)
+	}
+	made, err := db.read().made(ctx)
+	if err != nil || !made {
+		return nil, at, err
+	}
+	runs, err := readRuns(ctx, db.read(), at.Unix()-day)
+	return instances(runs, at), at, err
 }
 
 // checkExisting tests whether a file is a database that can be written or, if there is

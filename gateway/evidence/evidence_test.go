@@ -2,6 +2,7 @@ package evidence_test
 
 import (
 	"fmt"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/gateway/usage"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
@@ -192,9 +194,32 @@ func TestInstancesDisagree(t *testing.T) {
 			}
 		}
 	}
+	// The notes of both, and every page, name the same instances, and say which one tells.
+	name := func(r, of *recorded.Rig) string {
+		id := r.Instance()
+		if r == of {
+			id += ", this one"
+		}
+		host, _ := os.Hostname()
+		return fmt.Sprintf("instance %s (%s)", host, id)
+	}
+	follow("cccc")
+	b.Flush(t)
+	for _, r := range []*recorded.Rig{a, b} {
+		notes := strings.Join(r.Notes(), "\n")
+		contains(t, "notes", notes, name(a, r)+" follows aaaa")
+		contains(t, "notes", notes, name(b, r)+" follows cccc")
+		expect(t, "report", strings.Join(r.Report(t).Notes, "\n"), notes)
+	}
 	b.Kill()
 	at.Advance(10 * time.Minute)
-	if a.Flush(t); a.Stats().Plans != 1 {
+	running, now, err := evidence.Running(t.Context(), cfg, skew.New(skew.Options{}))
+	if err != nil || len(running) != 2 || time.Since(now).Abs() > time.Hour {
+		t.Errorf("got %v at %s, %v, want both instances at the server's time", running, now, err)
+	}
+	a.Flush(t)
+	contains(t, "notes", strings.Join(a.Notes(), "\n"), name(b, a)+" has not reported since")
+	if a.Stats().Plans != 1 {
 		t.Errorf("got %d plans once the other is silent", a.Stats().Plans)
 	}
 }

@@ -23,7 +23,7 @@ const (
 // Instance is a running service that writes to the database.
 type Instance struct {
 	ID      string    `json:"id"`
-	Name    string    `json:"name"` // with the ID, as in notes
+	Name    string    `json:"name"` // with the ID, as in notes, which say which one is this one
 	Plan    string    `json:"plan"` // the hash of the plan it follows; empty without one
 	Written time.Time `json:"written"`
 	Silent  bool      `json:"silent,omitempty"` // it has not written for a minute
@@ -33,18 +33,25 @@ type Instance struct {
 type run struct {
 	id, host, plan            string
 	started, written, stopped int64
+	own                       bool // it is this process
 }
 
-// nameOf is how an operator knows an instance: by its host and, since a host may run several
+// name is how an operator knows an instance: by its host and, since a host may run several
 // and have run many, its ID.
-func nameOf(id, host string) string {
-	if host == "" {
-		return "instance " + id
+func (r run) name() string {
+	switch {
+	case r.host == "" && r.own:
+		return fmt.Sprintf("instance %s (this one)", r.id)
+	case r.host == "":
+		return "instance " + r.id
+	case r.own:
+		return fmt.Sprintf("instance %s (%s, this one)", r.host, r.id)
 	}
-	return fmt.Sprintf("instance %s (%s)", host, id)
+	return fmt.Sprintf("instance %s (%s)", r.host, r.id)
 }
 
-func (r run) name() string { return nameOf(r.id, r.host) }
+// isOwn reports whether an instance is this process.
+func (db *DB) isOwn(id string) bool { return db.recorder != nil && id == db.recorder.Instance() }
 
 // alive reports whether it has not stopped and has written lately, and not in the future,
 // where its clock may have been when it was killed.
@@ -58,6 +65,9 @@ func (r run) alive(at time.Time) bool {
 func (r run) silent(at time.Time) bool { return r.stopped == 0 && !r.alive(at) }
 
 func (r run) silence() string {
+	if r.own {
+		return fmt.Sprintf("%s has not reported since %s: it cannot write its counts", r.name(), moment(r.written))
+	}
 	return fmt.Sprintf("%s has not reported since %s; if it will not come back, run `gateway plan gone %s`",
 		r.name(), moment(r.written), r.id)
 }
@@ -65,7 +75,9 @@ func (r run) silence() string {
 // readRuns reads the runs that have ended since a time, or not at all, by host.
 func readRuns(ctx context.Context, c conn, since int64) ([]run, error) {
 	return query(ctx, c, func(rows *sql.Rows) (r run, err error) {
-		return r, rows.Scan(&r.id, &r.host, &r.plan, &r.started, &r.written, &r.stopped)
+		err = rows.Scan(&r.id, &r.host, &r.plan, &r.started, &r.written, &r.stopped)
+		r.own = c.db.isOwn(r.id)
+		return r, err
 	}, "runs", since)
 }
 
@@ -73,7 +85,7 @@ func readRuns(ctx context.Context, c conn, since int64) ([]run, error) {
 // at a time; if that is zero, within the longest pause between two writes after its last one. It
 // is named by its ID or the beginning of it, and may be named again to correct the time.
 func (db *DB) Gone(ctx context.Context, id string, last time.Time) (lost lifecycle.Gap, err error) {
-	at, err := db.Now(ctx, db.options.Now())
+	at, err := db.now(ctx)
 	if err != nil {
 		return lost, err
 	}
@@ -127,11 +139,10 @@ func instances(runs []run, at time.Time) []Instance {
 func (db *DB) plans(runs []run, at time.Time) (different int, says string) {
 	var hashes, follows []string
 	for _, r := range runs {
-		own := db.recorder != nil && r.id == db.recorder.Instance()
-		if own {
+		if r.own {
 			r.plan = db.recorder.Plan()
 		}
-		if !own && !r.alive(at) || r.plan == usage.NotYet {
+		if !r.own && !r.alive(at) || r.plan == usage.NotYet {
 			continue
 		}
 		if !slices.Contains(hashes, r.plan) {
@@ -291,10 +302,12 @@ func (c conn) history(ctx context.Context, after int64) (h history, err error) {
 		return h, err
 	}
 	h.gaps, err = query(ctx, c, func(rows *sql.Rows) (g lifecycle.Gap, err error) {
-		var id, host, reason string
+		var of run
+		var reason string
 		var began, ended int64
-		err = rows.Scan(&id, &host, &began, &ended, &reason)
-		return gapOf(nameOf(id, host), reason, began, ended), err
+		err = rows.Scan(&of.id, &of.host, &began, &ended, &reason)
+		of.own = c.db.isOwn(of.id)
+		return gapOf(of.name(), reason, began, ended), err
 	}, "gaps")
 	return h, err
 }

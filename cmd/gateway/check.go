@@ -19,6 +19,8 @@ import (
 	"github.com/quotegate/quotegate/shared/cctp"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
+	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/skew"
 )
 
 const databaseTimeout = 5 * time.Second
@@ -84,7 +86,8 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	if cfg.warning != "" {
 		notices = append(notices, cfg.warning)
 	}
-	made := &service{log: quiet}
+	made := &service{log: quiet, clock: skew.New(skew.Options{})}
+	running := runningInstances(ctx, cfg.Usage, made.clock) // compares the clocks before chains are tested
 	c, err := made.newCore(ctx, cfg, nil)
 	detail := ""
 	if err == nil {
@@ -116,7 +119,39 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 		defer cancel()
 		return evidence.Check(ctx, cfg.Usage)
 	})
+	for _, notice := range []string{made.clock.Skew().Note(), running} {
+		if notice != "" {
+			notices = append(notices, notice)
+		}
+	}
 	return results, notices
+}
+
+// runningInstances says which instances write to the database. It is empty if there are none, or
+// the database cannot be read, which its test says.
+func runningInstances(ctx context.Context, cfg evidence.Config, clock *skew.Clock) string {
+	if cfg.DB == "" {
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, databaseTimeout)
+	defer cancel()
+	instances, at, err := evidence.Running(ctx, cfg, clock)
+	if err != nil || len(instances) == 0 {
+		return ""
+	}
+	var all []string
+	for _, i := range instances {
+		plan := "no plan"
+		if i.Plan != "" {
+			plan = "plan " + i.Plan
+		}
+		state := ""
+		if i.Silent {
+			state = "silent: "
+		}
+		all = append(all, fmt.Sprintf("%s, %swrote %s, follows %s", i.Name, state, humanize.Ago(i.Written, at), plan))
+	}
+	return "instances in the usage database: " + strings.Join(all, "; ")
 }
 
 // notTested is why there was nothing to test.

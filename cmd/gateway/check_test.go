@@ -8,9 +8,11 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/core/types"
@@ -199,6 +201,40 @@ func TestCheckOfServices(t *testing.T) {
 		"not tested Redis RATE_LIMIT is 0, so that nothing is counted")
 	check(t, environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}, 0,
 		"ok usage database the file does not exist yet; the service will make it, and counts begin then")
+}
+
+// A clock that is ahead of all chains is blamed, once, and not only the chains.
+func TestCheckOfTheClock(t *testing.T) {
+	env := environment{}
+	for chain, front := range map[string]*node.Front{"10": messengerChain(t), "8453": baseChain(t)} {
+		at := time.Now().Add(-10*time.Minute - 30*time.Second).Unix()
+		front.Instead("eth_getBlockByNumber", node.Results(fmt.Sprintf(`{"number":"0x1","timestamp":"0x%x"}`, at)))
+		env["RPC_URLS_"+chain] = front.SecretURL()
+	}
+	const late = ", endpoint 1 its latest block is 10 minutes old, but this machine's clock seems 10 minutes ahead: " +
+		"synchronise it by NTP"
+	check(t, env, 2, "failed chain 10"+late, "failed chain 8453"+late, "notice: this machine's clock seems 10 minutes "+
+		"ahead of the newest blocks of 2 of 2 chains: synchronise it by NTP")
+}
+
+// The instances that write to the database are listed by the IDs that they have in notes.
+func TestCheckListsInstances(t *testing.T) {
+	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}
+	_, admin, stop := start(t, env)
+	_, body := get(t, admin+"/livez")
+	var answer struct{ Instance string }
+	if err := json.Unmarshal([]byte(body), &answer); err != nil || answer.Instance == "" {
+		t.Fatalf("got %s", body)
+	}
+	host, _ := os.Hostname()
+	const lists = "notice: instances in the usage database: instance "
+	wantContains(t, check(t, env, 0), lists+host+" ("+answer.Instance+"), wrote ", ", follows no plan\n")
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	if out := check(t, env, 0); strings.Contains(out, "instances in the usage database") {
+		t.Errorf("it stopped: got %s", out)
+	}
 }
 
 // A service that can quote reports a missing router in its health check, in the metrics, and in

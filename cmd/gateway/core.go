@@ -60,7 +60,7 @@ func (s *service) newCore(ctx context.Context, cfg *config, before *core) (_ *co
 		}
 		c.issuer.Warm(ctx) // so that no quote of a healthy service uses the built-in table
 	}
-	c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log})
+	c.chains, err = rpc.New(c.endpoints, rpc.Options{Log: s.log, Clock: s.clock})
 	if err != nil {
 		c.close(before)
 		return nil, err

@@ -24,6 +24,7 @@ import (
 	"github.com/quotegate/quotegate/shared/railgun"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/status"
 )
 
@@ -35,6 +36,7 @@ type service struct {
 	limiter   *limit.Limiter
 	counts    *evidence.DB
 	recorder  *usage.Recorder
+	clock     *skew.Clock      // outlives a reload
 	hooks     integrator.Hooks // count lookups in metrics
 	tracking  status.Options   // count answers in metrics
 	log       *slog.Logger
@@ -55,6 +57,7 @@ func newService(ctx context.Context, cfg *config, log logs) (_ *service, err err
 	figures := metrics.New(log.Logger)
 	s := &service{
 		connections: newConnections(cfg, log.Logger),
+		clock:       skew.New(skew.Options{}),
 		hooks:       figures.IntegratorHooks(),
 		tracking:    figures.StatusOptions(),
 		log:         log.Logger,
@@ -175,7 +178,9 @@ func (s *service) newRecorder(cfg *config, versions []string) (err error) {
 	if err != nil {
 		return err
 	}
-	s.recorder = usage.New(s.counts, usage.Options{Versions: versions, Current: gateway.Current, Log: s.log})
+	s.recorder = usage.New(s.counts, usage.Options{
+		Versions: versions, Current: gateway.Current, Log: s.log, Clock: s.clock,
+	})
 	s.counts.Attach(s.recorder)
 	if cfg.Usage.DB == "" {
 		s.log.Info("usage: counts are kept in memory, and end with the process; set USAGE_DB to keep them")
@@ -191,6 +196,7 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 		Limiter:    s.limiter.Stats,
 		Lifecycle:  s.lifecycle.Snapshot,
 		Instance:   s.recorder.Instance(),
+		Clock:      s.clock.Skew,
 		Usage:      s.counts.Stats,
 		UsageNotes: s.usageNotes,
 		UsageLimit: s.counts.MaxBytes(),
@@ -204,7 +210,8 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 	}
 }
 
-// usageNotes says what the counts do not include. It is empty if nothing is missing.
+// usageNotes says what the counts do not include, and what is wrong with clocks. It is empty if all
+// is well.
 func (s *service) usageNotes() []string { return append(s.recorder.Notes(), s.counts.Stats().Notes...) }
 
 // ServeHTTP answers with the current core.

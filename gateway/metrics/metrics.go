@@ -31,6 +31,7 @@ import (
 	"github.com/quotegate/quotegate/shared/integrator"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/status"
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -313,6 +314,7 @@ type Sources struct {
 	Limiter    func() limit.Stats
 	Lifecycle  func() lifecycle.Snapshot
 	Instance   string // the ID of this run
+	Clock      func() skew.Skew
 	Usage      func() *evidence.Stats
 	UsageNotes func() []string // what Usage leaves out
 	UsageLimit int64           // bytes of the database from which on counts are deleted
@@ -500,6 +502,15 @@ func (s Sources) sendProcess(send send) {
 	send("instance_info",
 		"Always 1. The label is the ID of this instance since its start, as in the log and /admin/usage.",
 		1, "id", s.Instance)
+	now := s.Clock()
+	for source, offset := range map[string]skew.Offset{"database": now.Database, "chains": now.Chains} {
+		if offset.Known {
+			send("clock_skew_seconds",
+				"How far the clock of this machine is ahead of that of the database, and of the newest blocks of most "+
+					"chains; negative if behind. Absent where it cannot be known.",
+				offset.Ahead.Seconds(), "source", source)
+		}
+	}
 	send("clients_file_refused",
 		"1 if the clients file is missing or invalid; the previous clients are still in use.",
 		boolValue(s.ClientsBad()))

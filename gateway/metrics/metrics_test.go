@@ -31,6 +31,7 @@ import (
 	"github.com/quotegate/quotegate/shared/jsonfile"
 	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/safego"
+	"github.com/quotegate/quotegate/shared/skew"
 	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -85,6 +86,11 @@ func sources(t testing.TB) Sources {
 				Week: evidence.Count{Clients: 5, Calls: 9000},
 			}
 			return &evidence.Stats{Traffic: map[string]evidence.Traffic{"v1": traffic}, Plans: 2, Bytes: 5 << 20}
+		},
+		Clock: func() skew.Skew {
+			return skew.Skew{
+				Database: skew.Offset{Ahead: 90 * time.Second, Known: true}, Chains: skew.Offset{Ahead: -2 * time.Minute, Known: true},
+			}
 		},
 		UsageNotes: func() []string { return []string{"the database does not answer"} },
 		UsageLimit: 1 << 30,
@@ -155,6 +161,8 @@ func TestExposition(t *testing.T) {
 		`quotegate_http_requests_total{code="none",rehearsal="false",route="/v3/client/index.js",status="200",version="v3"} 1`,
 		`quotegate_log_lines_dropped_total 12`,
 		`quotegate_connections 34`,
+		`quotegate_clock_skew_seconds{source="database"} 90`,
+		`quotegate_clock_skew_seconds{source="chains"} -120`,
 		`quotegate_connections_limit 4096`,
 		`quotegate_quotes_total{kind="shield"} 1`,
 		`quotegate_quotes_total{kind="burn"} 0`,

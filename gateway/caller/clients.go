@@ -270,8 +270,6 @@ func checkFree(other *Client) error {
 // checkMatch says why a pattern does not tell a client apart from others.
 func checkMatch(p Pattern) error {
 	switch {
-	case p == Pattern{}:
-		return errors.New("missing")
 	case p.kind == Known:
 		return fmt.Errorf("%s names a client of this file: say how to recognise it", quoted(p.String()))
 	case p.IsNetwork() && p.network.Bits() == 0:

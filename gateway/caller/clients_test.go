@@ -210,8 +210,10 @@ func TestBadClientsFilesAreRefused(t *testing.T) {
 		`{"clients": null}`:   "clients: missing",
 		`{"clients": {}}`:     "clients: got object, want array",
 		`{"client": []}`:      "client: unknown field",
-		`{"clients": [null]}`: "clients[0].name: missing",
-		`{"clients": [1]}`:    "clients[0]: got number, want object",
+		`{"clients": [null]}`: "clients[0]: got null, want object",
+		`{"clients": [{"name": "A", "keys": [null]}]}`:  "clients[0].keys[0]: got null, want string",
+		`{"clients": [{"name": "A", "match": [null]}]}`: "clients[0].match[0]: got null, want string",
+		`{"clients": [1]}`: "clients[0]: got number, want object",
 	} {
 		_, err := caller.NewClients(write(t, "", text), quiet)
 		if err == nil || !strings.Contains(err.Error(), want) || len(err.Error()) > 500 {

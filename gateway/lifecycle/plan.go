@@ -265,11 +265,6 @@ func (p parser) check(at, name string, s *Schedule) {
 		p.brownout(at+".brownouts", s, i)
 	}
 	slices.SortFunc(s.Brownouts, func(a, b Brownout) int { return a.From.Compare(b.From) })
-	for i, pattern := range s.Exempt {
-		if pattern == (caller.Pattern{}) {
-			p.Add(fmt.Sprintf("%s.exempt[%d]", at, i), "missing")
-		}
-	}
 	if s.Gate != nil {
 		p.gate(at+".gate", s.Gate)
 	}

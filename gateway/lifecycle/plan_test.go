@@ -190,7 +190,7 @@ func TestParseReportsEveryFault(t *testing.T) {
 		"line 6, column 64: versions.v1.brownouts[2].share: got string, want number",
 		"line 7, column 21: versions.v1.exempt[0]: \"nobody\" is none of",
 		"line 7, column 31: versions.v1.exempt[1]: got number, want string",
-		"line 7, column 34: versions.v1.exempt[2]: missing",
+		"line 7, column 34: versions.v1.exempt[2]: got null, want string",
 		"line 8, column 33: versions.v1.gate.maxClients: -1 is not a whole number",
 		"line 8, column 55: versions.v1.gate.maxCallsPerDay: got number 1.5, want whole number",
 		"line 8, column 68: versions.v1.gate.days: 91 is not a whole number from 1 to 90",

@@ -62,6 +62,9 @@ func read(path string, size int64) ([]byte, error) {
 // file that is not a JSON object there is only one. A struct has a json tag on every
 // field that is read, and its values are strings, numbers, booleans, texts and JSON that
 // decode themselves, and structs, maps and slices of these.
+//
+// A field with null is as if it was not there. An element of an array or an object is never
+// null, unless it is a pointer.
 func Decode(data []byte, into any) *Problems {
 	problems := &Problems{data: data, places: map[string]int{}}
 	w := walker{problems, json.NewDecoder(bytes.NewReader(data))}
@@ -232,9 +235,11 @@ func (w walker) object(path string, v reflect.Value) {
 			w.next()
 			continue
 		}
-		w.value(at, member)
 		if v.Kind() == reflect.Map {
+			w.element(at, member)
 			v.SetMapIndex(reflect.ValueOf(key), member)
+		} else {
+			w.value(at, member)
 		}
 	}
 	_, _ = w.dec.Token() // its end
@@ -260,7 +265,18 @@ func (w walker) array(path string, v reflect.Value) {
 	v.Set(reflect.MakeSlice(v.Type(), 0, 0))
 	for i := 0; w.dec.More(); i++ {
 		v.Set(reflect.Append(v, reflect.Zero(v.Type().Elem())))
-		w.value(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
+		w.element(fmt.Sprintf("%s[%d]", path, i), v.Index(i))
 	}
 	_, _ = w.dec.Token() // its end
+}
+
+// element is an element of a map or a slice. encoding/json would take null for its zero value.
+func (w walker) element(path string, v reflect.Value) {
+	if w.data[w.offset()] != 'n' || v.Kind() == reflect.Pointer {
+		w.value(path, v)
+		return
+	}
+	w.places[path] = w.offset()
+	w.Add(path, "got null, want %s; write one, or remove this entry", wanted(v))
+	w.next()
 }

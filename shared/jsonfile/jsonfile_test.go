@@ -86,6 +86,30 @@ func TestAddedProblems(t *testing.T) {
 	}
 }
 
+// TestNull is as if a field was not there, and no element.
+func TestNull(t *testing.T) {
+	got := file{Size: 7}
+	fields := `{"name": null, "rows": null, "map": {"a": null}, "tags": null, "size": null, "text": null, "at": null}`
+	if err := jsonfile.Decode([]byte(fields), &got).Err(); err != nil || got.Size != 7 || got.Map["a"] != nil {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	const text = `{"rows": [{"id": 1}, null], "tags": {"a": "b", "c":
+		null}}`
+	want := "line 1, column 22: rows[1]: got null, want object; write one, or remove this entry\n" +
+		"line 2, column 3: tags.c: got null, want string; write one, or remove this entry"
+	if err := jsonfile.Decode([]byte(text), &got).Err(); err == nil || err.Error() != want {
+		t.Errorf("got\n%v\nwant\n%s", err, want)
+	}
+	var texts struct {
+		At      []time.Time `json:"at"`
+		Lengths []length    `json:"lengths"`
+	}
+	err := jsonfile.Decode([]byte(`{"at": [null], "lengths": [null]}`), &texts).Err()
+	if err == nil || strings.Count(err.Error(), "got null") != 2 {
+		t.Errorf("got %v, want two problems", err)
+	}
+}
+
 // TestKeysWithoutAField: a field that is not read has no name that a key could match.
 func TestKeysWithoutAField(t *testing.T) {
 	var got struct {

@@ -172,7 +172,7 @@ func (c Config) Validate() error {
 // Proxies are the networks whose X-Forwarded-For is trusted.
 type Proxies []netip.Prefix
 
-// Proxies reads the trusted networks. The error joins all problems.
+// Proxies reads the trusted networks, which together must leave some client out. The error joins all problems.
 func (c Config) Proxies() (Proxies, error) {
 	var proxies Proxies
 	var problems []error
@@ -183,7 +183,62 @@ func (c Config) Proxies() (Proxies, error) {
 		}
 		proxies = append(proxies, network)
 	}
+	if family := internet(proxies); family != "" {
+		problems = append(problems, fmt.Errorf("TRUSTED_PROXIES: %q trusts all of %s, so any client could claim "+
+			"any address; name only your proxies, such as 10.0.0.5 or 10.0.0.0/24",
+			strings.Join(c.TrustedProxies, ","), family))
+	}
 	return proxies, errors.Join(problems...)
+}
+
+// publicNetworks are those in which clients of a family have public addresses: for IPv4 all but multicast and what
+// follows, for IPv6 global unicast.
+var publicNetworks = []struct {
+	family string
+	all    []netip.Prefix
+}{
+	{"IPv4", []netip.Prefix{
+		netip.MustParsePrefix("0.0.0.0/1"), netip.MustParsePrefix("128.0.0.0/2"), netip.MustParsePrefix("192.0.0.0/3"),
+	}},
+	{"IPv6", []netip.Prefix{netip.MustParsePrefix("2000::/3")}},
+}
+
+// internet names the family of addresses that the networks together leave nobody of. It is empty for none.
+func internet(networks []netip.Prefix) string {
+	for _, public := range publicNetworks {
+		open := func(network netip.Prefix) bool { return !covered(network, networks) }
+		if !slices.ContainsFunc(public.all, open) {
+			return public.family
+		}
+	}
+	return ""
+}
+
+// covered reports whether every address of a network is in one of the others. It looks at halves of halves only as far
+// as there are such networks.
+func covered(network netip.Prefix, by []netip.Prefix) bool {
+	var within []netip.Prefix
+	for _, p := range by {
+		if p.Bits() <= network.Bits() && p.Contains(network.Addr()) {
+			return true
+		}
+		if p.Overlaps(network) {
+			within = append(within, p)
+		}
+	}
+	if within == nil {
+		return false
+	}
+	first, second := halves(network)
+	return covered(first, within) && covered(second, within)
+}
+
+func halves(network netip.Prefix) (first, second netip.Prefix) {
+	bits := network.Bits()
+	bytes := network.Addr().AsSlice()
+	bytes[bits/8] |= 0x80 >> (bits % 8)
+	middle, _ := netip.AddrFromSlice(bytes) // of the same length
+	return netip.PrefixFrom(network.Addr(), bits+1), netip.PrefixFrom(middle, bits+1)
 }
 
 // parseProxy reads a CIDR or a single address. An IPv4-mapped IPv6 address
@@ -201,10 +256,6 @@ func parseProxy(s string) (netip.Prefix, error) {
 	}
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
-	}
-	if p.Bits() == 0 {
-		return netip.Prefix{}, fmt.Errorf(
-			"%q trusts the whole internet, so any client could claim any address; name only your proxies", s)
 	}
 	return p.Masked(), nil
 }

@@ -212,12 +212,52 @@ func TestProxies(t *testing.T) {
 	if fmt.Sprint(got) != want {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	bad := []string{"10.0.0.0/33", "proxy.example", "", "0.0.0.0/0", "::/0", "::ffff:0.0.0.0/96", "fe80::1%eth0", "10.0.0.1:80"}
+	bad := []string{"10.0.0.0/33", "proxy.example", "", "fe80::1%eth0", "10.0.0.1:80"}
 	err := caller.Config{TrustedProxies: append([]string{"10.0.0.1"}, bad...)}.Validate()
 	lines := strings.Split(fmt.Sprint(err), "\n")
 	for i := range bad {
 		if len(lines) != len(bad) || !strings.HasPrefix(lines[i], "TRUSTED_PROXIES: \""+bad[i]+"\"") {
 			t.Fatalf("got %q, want a problem of each of %q", lines, bad)
+		}
+	}
+}
+
+// TestProxiesThatAreEveryone: nobody may trust the whole internet, however it is written.
+func TestProxiesThatAreEveryone(t *testing.T) {
+	sixteenths := func(but int) (list []string) {
+		for i := range 14 { // up to 224.0.0.0
+			if i != but {
+				list = append(list, fmt.Sprintf("%d.0.0.0/4", i*16))
+			}
+		}
+		return list
+	}
+	for _, tt := range []struct {
+		list   []string
+		family string
+	}{
+		{[]string{"0.0.0.0/0"}, "IPv4"},
+		{[]string{"::ffff:0.0.0.0/96"}, "IPv4"},
+		{[]string{"0.0.0.0/1", "10.0.0.5", "128.0.0.0/1"}, "IPv4"},
+		{[]string{"128.0.0.0/1", "64.0.0.0/2", "0.0.0.0/3", "32.0.0.0/3"}, "IPv4"},
+		{sixteenths(-1), "IPv4"},
+		{sixteenths(5), ""},
+		{append(sixteenths(5), "80.0.0.0/5", "88.0.0.0/6", "92.0.0.0/7", "94.0.0.0/8", "95.0.0.0/9", "95.128.0.0/10"), ""},
+		{[]string{"0.0.0.0/1"}, ""},
+		{[]string{"10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "127.0.0.0/8", "fc00::/7", "::1"}, ""},
+		{[]string{"::/0"}, "IPv6"},
+		{[]string{"::/1", "8000::/1"}, "IPv6"},
+		{[]string{"2000::/4", "3000::/4"}, "IPv6"},
+		{[]string{"2000::/4", "128.0.0.0/1"}, ""},
+	} {
+		err := caller.Config{TrustedProxies: tt.list}.Validate()
+		want := "<nil>"
+		if tt.family != "" {
+			want = fmt.Sprintf("TRUSTED_PROXIES: %q trusts all of %s, so any client could claim any address; "+
+				"name only your proxies, such as 10.0.0.5 or 10.0.0.0/24", strings.Join(tt.list, ","), tt.family)
+		}
+		if fmt.Sprint(err) != want {
+			t.Errorf("%s: got %v, want %s", tt.list, err, want)
 		}
 	}
 }

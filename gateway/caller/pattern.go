@@ -85,6 +85,16 @@ func (p Pattern) MatchesRecorded(name string, otherwise bool) bool {
 // about a recorded client, since addresses are not recorded.
 func (p Pattern) IsNetwork() bool { return p.network.IsValid() }
 
+// Everyone names the family of addresses, IPv4 or IPv6, of which the patterns together match every client. It is empty
+// for none.
+func Everyone(patterns []Pattern) (family string) {
+	var networks []netip.Prefix
+	for _, p := range patterns {
+		networks = append(networks, p.network)
+	}
+	return internet(networks)
+}
+
 // Client is the name of the known client that the pattern matches, empty for a
 // pattern of another kind.
 func (p Pattern) Client() string {

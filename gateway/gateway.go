@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
+	"regexp"
 
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/event"
@@ -68,10 +68,19 @@ type Config struct {
 func (c *Config) Validate() error {
 	var problems []error
 	for _, host := range c.LegacyHosts {
-		if host == "" || strings.ContainsAny(host, "/: ") {
-			problems = append(problems,
-				fmt.Errorf("LEGACY_HOSTS: %q is not a host name; write it without scheme, port or path", host))
+		if !hostNames.MatchString(host) || len(host) > maxHostName {
+			problems = append(problems, fmt.Errorf("LEGACY_HOSTS: %q is not a host name such as old.example.org; "+
+				"write letters, digits, hyphens and dots, without scheme, port or path, and each host by itself: "+
+				"there are no wildcards", host))
 		}
 	}
 	return errors.Join(problems...)
 }
+
+const (
+	maxHostName = 253
+	hostLabel   = `[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?` // names of containers may have underscores
+)
+
+// hostNames match the name in a Host header, without port and final dot.
+var hostNames = regexp.MustCompile(`(?i)^(` + hostLabel + `\.)*` + hostLabel + `$`)

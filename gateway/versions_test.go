@@ -453,3 +453,23 @@ func drawQuery(t *rapid.T, p *chain.Pair) string {
 	optional("slippage", "1", "")
 	return q.Encode()
 }
+
+// TestLegacyHosts are names that a Host header can have: what no request can match is a mistake.
+func TestLegacyHosts(t *testing.T) {
+	valid := []string{"old.example", "OLD.example", "203.0.113.5", "gateway", "my_gateway-2", "xn--bcher-kva.example"}
+	if err := (&gateway.Config{LegacyHosts: valid}).Validate(); err != nil {
+		t.Error(err)
+	}
+	invalid := []string{
+		"", "*", "*.example", "old.*", "https://old.example", "old.example:8080", "old.example/v3", "old.example.", ".example",
+		"old..example", "-old.example", "old example", "bücher.example", "[::1]", "old.example\n", "?ld.example",
+		strings.Repeat("a", 64) + ".example", strings.Repeat("a.", 127),
+	}
+	err := (&gateway.Config{LegacyHosts: invalid}).Validate()
+	lines := strings.Split(fmt.Sprint(err), "\n")
+	for i, host := range invalid {
+		if len(lines) != len(invalid) || !strings.HasPrefix(lines[i], fmt.Sprintf("LEGACY_HOSTS: %q is not a host name", host)) {
+			t.Fatalf("got %q, want a problem of each of %q", lines, invalid)
+		}
+	}
+}

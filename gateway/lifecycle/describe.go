@@ -116,7 +116,7 @@ type Status struct {
 	Stage   Stage        `json:"stage"`
 	Gate    *GateReading `json:"gate,omitempty"`
 	Verdict *Verdict     `json:"verdict,omitempty"` // nil: not in the plan
-	Warning string       `json:"warning,omitempty"` // what to do about the gate
+	Warning string       `json:"warning,omitempty"` // what to do about the gate or the plan
 	Risk    string       `json:"risk,omitempty"`    // what the gate cannot know, as the plan is written
 }
 
@@ -131,7 +131,7 @@ func (k *Keeper) Snapshot() Snapshot {
 	for _, v := range c.versions {
 		s.Versions = append(s.Versions, Status{
 			Version: v.name, Stage: v.stage(now), Gate: v.gate, Verdict: v.verdict(now),
-			Warning: v.warning(now), Risk: v.gate.risk(),
+			Warning: cmp.Or(v.warning(now), v.schedule.exemptsEveryone()), Risk: v.gate.risk(),
 		})
 		s.Next = append(s.Next, v.schedule.Changes(v.name)...)
 	}
@@ -224,6 +224,29 @@ const (
 	earlyRelease = `"released" in the gate: ` + confirmedEarly
 )
 
+// Warnings are about what is written in the plan, whatever the time.
+func (p *Plan) Warnings() (all []string) {
+	for _, name := range p.planned() {
+		if text := p.Versions[name].exemptsEveryone(); text != "" {
+			all = append(all, name+": "+text)
+		}
+	}
+	return all
+}
+
+// exemptsEveryone says whose addresses are all exempt, and what follows from it.
+func (s *Schedule) exemptsEveryone() string {
+	if s == nil {
+		return ""
+	}
+	family := caller.Everyone(s.Exempt)
+	if family == "" {
+		return ""
+	}
+	return `"exempt" has all of ` + family + `, so that no brownout refuses a client that calls over it; ` +
+		"list only the networks of single clients"
+}
+
 // warnings returns what is valid in a plan, but may be a mistake.
 func (s *Schedule) warnings(at time.Time) []string {
 	warnings := []string{}
@@ -231,6 +254,9 @@ func (s *Schedule) warnings(at time.Time) []string {
 		return warnings
 	}
 	warn := func(text string, args ...any) { warnings = append(warnings, fmt.Sprintf(text, args...)) }
+	if text := s.exemptsEveryone(); text != "" {
+		warnings = append(warnings, text)
+	}
 	if s.Sunset.IsZero() {
 		warn("no sunset is set: clients are told to move, but not by when")
 		return warnings

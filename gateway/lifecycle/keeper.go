@@ -205,7 +205,7 @@ func (k *Keeper) log(v *served, now time.Time) {
 			"the sunset of a version does not take effect: its gate holds",
 			"version", v.name, "sunset", v.schedule.Sunset, "why", v.gate.Why)
 	}
-	for i, text := range []string{v.gate.risk(), v.gate.ignored(), v.warning(now)} {
+	for i, text := range []string{v.gate.risk(), v.gate.ignored(), v.warning(now), v.schedule.exemptsEveryone()} {
 		if text != "" {
 			about := fmt.Sprint(v.name, i, stage, v.carried) // not the text: its numbers change
 			k.sayEvery(remindEvery, about, slog.LevelWarn, "lifecycle plan: "+text, "version", v.name)

@@ -272,6 +272,8 @@ func TestWarningsBeginBeyondTheirBounds(t *testing.T) {
 			"no brownout comes before the sunset",
 		},
 		"instances":      {"2026-11-23T00:00:00Z", `,"instances":1`, "", "does not say how many instances"},
+		"everybody":      {"2026-11-23T00:00:00Z", `"gate"`, `"exempt":["::/1","8000::/1"],"gate"`, `"exempt" has all of IPv6`},
+		"many":           {"2026-11-23T00:00:00Z", `"gate"`, `"exempt":["0.0.0.0/1","agent:curl"],"gate"`, ""},
 		"strangers":      {"2026-11-23T00:00:00Z", `,"instances":1`, `,"instances":1,"strangers":{"maxShare":1}`, `"strangers" in the gate is ignored`},
 		"at the sunset":  {"2026-11-30T00:00:00Z", "", "", "as soon as its gate lets it"},
 		"before it":      {"2026-11-29T23:59:59Z", "", "", "the sunset is only"},

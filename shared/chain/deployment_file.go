@@ -155,6 +155,7 @@ func (b builder) checkValues(file *deploymentFile) {
 			b.Add(at, "%d is not between 1 and %d", n, mostConfirmations)
 		}
 	})
+	b.warnOfConfirmations(file.Confirmations)
 	// Explorers are links for people. The clients refuse a listing with another address.
 	byChain(b, "explorers", file.Explorers, public, func(at string, _ ID, site string) {
 		if site != "" && !explorers.MatchString(site) || len(site) > longestExplorer {
@@ -162,6 +163,22 @@ func (b builder) checkValues(file *deploymentFile) {
 		}
 	})
 	byChain(b, "rpcUrls", file.RPCURLs, public, b.checkRPCURLs)
+}
+
+// warnOfConfirmations warns of chains where a transaction is final in its own block, as on the simulated chains of the
+// reference deployment.
+func (b builder) warnOfConfirmations(confirmations map[string]uint64) {
+	var single []string
+	for _, id := range public {
+		if confirmations[id.String()] == 1 {
+			single = append(single, id.String())
+		}
+	}
+	if single != nil && !b.IsReference() {
+		const warning = "confirmations is 1 for chain %s: a swap counts as final although its block may still be " +
+			"replaced; leave the chain out for its default, or write how many blocks make it final"
+		b.Warnings = append(b.Warnings, fmt.Sprintf(warning, strings.Join(single, ", ")))
+	}
 }
 
 var explorers = regexp.MustCompile(`^https://[\w.:-]+(/[\w.-]+)*$`)

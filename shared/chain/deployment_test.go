@@ -3,6 +3,7 @@ package chain_test
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +195,26 @@ func TestSharedRoutersAreWarnedOf(t *testing.T) {
 		got := strings.Join(parse(t, tt.old, tt.new).Warnings, "\n")
 		if !strings.HasPrefix(got, tt.says) || (got == "") != (tt.says == "") || strings.Contains(got, "\n") {
 			t.Errorf("%s: got %q, want %q", tt.new, got, tt.says)
+		}
+	}
+}
+
+// TestSingleConfirmationsAreWarnedOf under any name but that of the reference deployment, whose chains are simulated.
+func TestSingleConfirmationsAreWarnedOf(t *testing.T) {
+	for _, tt := range []struct{ name, confirmations, warning string }{
+		{"reference", `{"1": 1}`, ""},
+		{"mine", `{"10": 2}`, ""},
+		{"mine", `{"130": 1, "10": 2, "1": 1}`, "confirmations is 1 for chain 1, 130: a swap counts as final although"},
+	} {
+		edited := regexp.MustCompile(`"confirmations": \{[^}]*\}`).
+			ReplaceAll(chain.ReferenceAs(tt.name), []byte(`"confirmations": `+tt.confirmations))
+		d, err := chain.ParseDeployment(edited)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(d.Warnings, "\n")
+		if !strings.HasPrefix(got, tt.warning) || (got == "") != (tt.warning == "") {
+			t.Errorf("%s with %s: got %q, want %q", tt.name, tt.confirmations, got, tt.warning)
 		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/gateway/caller"
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/limit"
@@ -20,6 +21,7 @@ import (
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fee"
 	"github.com/quotegate/quotegate/shared/humanize"
+	"github.com/quotegate/quotegate/shared/rpc"
 	"github.com/quotegate/quotegate/shared/skew"
 )
 
@@ -43,7 +45,8 @@ func checkService(flags *flag.FlagSet) action {
 				Notices []string           `json:"notices"` // possible improvements
 			}{failed == 0, results, notices})
 		} else {
-			err = writeTable(in.stdout, results, sum, notices)
+			colored := cli.IsTerminal(in.stdout) && in.env["NO_COLOR"] == ""
+			err = writeTable(in.stdout, fold(results), sum, notices, colored)
 		}
 		if err == nil && failed > 0 {
 			err = fmt.Errorf("failed tests: %d", failed)
@@ -97,8 +100,11 @@ func testAll(ctx context.Context, env environment) (results []selfcheck.Result, 
 	}
 	add("deployment", selfcheck.Deployment, detail, err)
 	test("retirement plan", selfcheck.Plan, "LIFECYCLE_FILE", cfg.Gateway.LifecycleFile, func() (string, error) {
-		_, _, err := readPlan(cfg.Gateway.LifecycleFile, servedVersions())
-		return "", err
+		plan, _, err := readPlan(cfg.Gateway.LifecycleFile, servedVersions())
+		if err != nil {
+			return "", err
+		}
+		return strings.Join(plan.Warnings(), "; "), nil
 	})
 	test("known clients", selfcheck.Clients, "CLIENTS_FILE", cfg.Caller.ClientsFile, func() (string, error) {
 		clients, err := caller.NewClients(cfg.Caller.ClientsFile, quiet)
@@ -222,15 +228,58 @@ func testRedis(ctx context.Context, cfg limit.Config) error {
 	return nil
 }
 
-// writeTable writes a line for each result, the totals, and the notices.
-func writeTable(out io.Writer, results []selfcheck.Result, sum string, notices []string) error {
-	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+// outcomes are in the order of the table. Their colors are equally long, so that the columns stay aligned.
+var outcomes = []struct {
+	outcome selfcheck.Outcome
+	color   string
+}{
+	{selfcheck.Failed, "\x1b[31m"},
+	{selfcheck.OK, "\x1b[32m"},
+	{selfcheck.NotTested, "\x1b[90m"},
+}
+
+// fold makes one result of all of a chain that has no endpoint.
+func fold(results []selfcheck.Result) (folded []selfcheck.Result) {
+	configured := map[chain.ID]bool{}
+	skipped := map[chain.ID]int{}
 	for _, r := range results {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", r.Outcome, r.Name, r.Detail)
+		configured[r.Chain] = configured[r.Chain] || r.What == selfcheck.Endpoint
+		if r.Outcome == selfcheck.NotTested {
+			skipped[r.Chain]++
+		}
 	}
-	fmt.Fprintf(table, "\n%s\n", sum)
+	for _, r := range results {
+		switch {
+		case r.Chain == 0 || configured[r.Chain] || r.Outcome != selfcheck.NotTested:
+			folded = append(folded, r)
+		case skipped[r.Chain] > 0:
+			checks := humanize.Count(skipped[r.Chain], "check", "checks")
+			r.Name = "chain " + r.Chain.String()
+			r.Detail = rpc.VariablePrefix + r.Chain.String() + " is not set; " + checks + " skipped"
+			folded = append(folded, r)
+			skipped[r.Chain] = 0
+		}
+	}
+	return folded
+}
+
+// writeTable writes a line for each result, failures first, then the notices, and the totals.
+func writeTable(out io.Writer, results []selfcheck.Result, sum string, notices []string, colored bool) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, o := range outcomes {
+		label := string(o.outcome)
+		if colored {
+			label = o.color + label + "\x1b[0m"
+		}
+		for _, r := range results {
+			if r.Outcome == o.outcome {
+				fmt.Fprintf(table, "%s\t%s\t%s\n", label, r.Name, r.Detail)
+			}
+		}
+	}
 	for _, notice := range notices {
 		fmt.Fprintf(table, "notice: %s\n", notice)
 	}
+	fmt.Fprintf(table, "\n%s\n", sum)
 	return table.Flush()
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"html"
 	"math/big"
 	"net/http"
 	"net/http/httptest"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +23,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/selfcheck"
 	"github.com/quotegate/quotegate/gateway/testkit/golden"
 	"github.com/quotegate/quotegate/shared/chain"
+	"github.com/quotegate/quotegate/shared/testkit/journal"
 	"github.com/quotegate/quotegate/shared/testkit/node"
 )
 
@@ -133,12 +136,14 @@ func TestCheckOfChains(t *testing.T) {
 		"ok configuration", `ok deployment "reference"; no quote may be signed: `+localOnly+
 			"; set DEPLOYMENT_FILE to a file with your contracts, or run the devnet", "ok chain 10, endpoint 1"+alone,
 		"ok chain 10, messenger "+router(t, 10, "USDC").Hex(),
-		"not tested chain 137, messenger "+polygon+" no endpoint for chain 137",
+		"not tested chain 137 RPC_URLS_137 is not set; 3 checks skipped",
 		"not tested retirement plan LIFECYCLE_FILE is not set", "not tested known clients CLIENTS_FILE is not set",
 		"not tested issuer's fees ISSUER_FEE_URL is not set", "not tested Redis REDIS_URL is not set",
 		"not tested usage database USAGE_DB is not set")
 	wantNoSecret(t, out)
-	wantContains(t, out, fmt.Sprintf("5 ok, 0 failed, %d not tested", strings.Count(out, "\nnot tested ")))
+	if strings.Contains(out, "chain 137,") {
+		t.Errorf("a chain without an endpoint has more than one line:\n%s", out)
+	}
 
 	wrong := environment{
 		"RPC_URLS_10":   good.SecretURL() + "," + good.URL + "/other",
@@ -161,9 +166,44 @@ func TestCheckOfChains(t *testing.T) {
 		Notices []string
 	}
 	if json.Unmarshal([]byte(printed), &answer) != nil || err == nil || answer.OK || len(answer.Notices) != 1 ||
-		len(answer.Results) != strings.Count(out, "\n")-3 {
-		t.Errorf("got %v, ok %t and %d results:\n%s", err, answer.OK, len(answer.Results), printed)
+		!strings.HasSuffix(out, sumOf(answer.Results)) {
+		t.Errorf("got %v, ok %t and %d results:\n%s\nthe table is\n%s", err, answer.OK, len(answer.Results), printed, out)
 	}
+	if order := regexp.MustCompile(`\A(failed .*\n){2}(ok .*\n)+(not tested .*\n)+notice: .*\n\n.*\n\z`); !order.MatchString(out) {
+		t.Errorf("failures are not first, or the sum is not last:\n%s", out)
+	}
+}
+
+// sumOf is the line at the end of the table of these results.
+func sumOf(results []selfcheck.Result) string {
+	sum, _ := tally(results)
+	return "\n\n" + sum + "\n"
+}
+
+// What is valid but hardly meant is in the row of its file.
+func TestCheckWarns(t *testing.T) {
+	version, _ := oldest(t)
+	plan := tempFile(t, planOf(version, "2100-01-01T00:00:00Z", `, "exempt": ["0.0.0.0/1", "128.0.0.0/1"]`))
+	env := environment{"DEPLOYMENT_FILE": deploymentNamed(t, "mine"), "LIFECYCLE_FILE": plan}
+	warnings := []string{"confirmations is 1 for chain 1, ", version + `: "exempt" has all of IPv4, so that no brownout`}
+	wantContains(t, check(t, env, 0), warnings...)
+	checked, err := runCommand(t, env, "plan", "check", plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantContains(t, checked, `warning: "exempt" has all of IPv4`)
+	var log journal.Journal
+	_, admin, stop := startLogging(t, env, &log)
+	_, page := get(t, admin+"/health")
+	page = html.UnescapeString(page)
+	for _, warning := range warnings {
+		wantContains(t, page, `<th scope="row">Warning</th><td>`+warning)
+	}
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	wantContains(t, log.String(), `"level":"WARN","msg":"deployment: `+warnings[0],
+		`"level":"WARN","msg":"lifecycle plan: \"exempt\" has all of IPv4`)
 }
 
 // A file that cannot be read and a host that cannot be reached are failures, and the rest is tested. No URL is printed.

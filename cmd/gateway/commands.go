@@ -174,8 +174,19 @@ func explain(out io.Writer, words []string) error {
 	return err
 }
 
+// unknownCommand names the subcommands of the first word, if it has any.
 func unknownCommand(words []string) error {
-	return usageError(fmt.Sprintf("unknown command %.60q; `gateway help` lists all commands", strings.Join(words, " ")))
+	given := strings.Join(words, " ")
+	var usages []string
+	for _, c := range commands {
+		if strings.HasPrefix(c.name, words[0]+" ") {
+			usages = append(usages, c.usage())
+		}
+	}
+	if usages != nil {
+		return usageError(fmt.Sprintf("%.60q is not a command; usage: %s", given, strings.Join(usages, ", or ")))
+	}
+	return usageError(fmt.Sprintf("unknown command %.60q; `gateway help` lists all commands", given))
 }
 
 // asJSON declares the flag -json.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/sethvargo/go-envconfig"
@@ -33,7 +34,7 @@ type config struct {
 	// MaxPerAddress counts where no proxy is trusted.
 	MaxPerAddress int    `env:"MAX_CONNECTIONS_PER_ADDRESS, default=256" min:"1" max:"1000000" or:"0 for no bound"`
 	LogLevel      string `env:"LOG_LEVEL, default=info"`
-	LogFormat     string `env:"LOG_FORMAT, default=json"`
+	LogFormat     string `env:"LOG_FORMAT"` // json or text; empty: text on a terminal, else json
 	// LogClientAddress is whether the access log has the client's address.
 	LogClientAddress bool `env:"LOG_CLIENT_ADDRESS, default=false"`
 
@@ -93,7 +94,7 @@ func (c *config) validate() error {
 	if err := new(slog.Level).UnmarshalText([]byte(c.LogLevel)); err != nil {
 		wrong("LOG_LEVEL: %q is not debug, info, warn or error", c.LogLevel)
 	}
-	if c.LogFormat != "json" && c.LogFormat != "text" {
+	if !slices.Contains([]string{"", "json", "text"}, c.LogFormat) {
 		wrong("LOG_FORMAT: %q is not json or text", c.LogFormat)
 	}
 	parts := []interface{ Validate() error }{
@@ -114,14 +115,40 @@ func (c *config) deployment() (*chain.Deployment, error) {
 			return nil, fmt.Errorf("DEPLOYMENT_FILE: %w", err)
 		}
 	}
-	if reason := d.Unsignable(); reason != "" {
-		d.Warnings = append(d.Warnings, "no quote may be signed: "+reason+
-			"; set DEPLOYMENT_FILE to a file with your contracts, or run the devnet")
+	if warning := unsignable(d); warning != "" {
+		d.Warnings = append(d.Warnings, warning)
 	} else if c.IssuerFees.FeeURL == "" {
 		d.Warnings = append(d.Warnings, "the maxFee of every burn comes from the built-in table, "+
 			"so that burns fail or wait when the issuer raises its fee; set ISSUER_FEE_URL")
 	}
 	return d, nil
+}
+
+// unsignable is the warning about a deployment whose quotes must not be signed. It is empty if they may be.
+func unsignable(d *chain.Deployment) string {
+	reason := d.Unsignable()
+	if reason == "" {
+		return ""
+	}
+	const advice = "; set DEPLOYMENT_FILE to a file with your contracts, or run the devnet"
+	return "no quote may be signed: " + reason + advice
+}
+
+// limitations are what a service with these settings does not do, each with the setting that changes it.
+func (c *config) limitations(d *chain.Deployment, endpoints rpc.Config) (all []string) {
+	if reason := d.Unsignable(); reason != "" {
+		all = append(all, "no quote may be signed: "+reason+" (DEPLOYMENT_FILE)")
+	}
+	if len(endpoints) == 0 {
+		all = append(all, "nothing is verified on the chains (RPC_URLS_<chainId>)")
+	}
+	if c.Usage.DB == "" {
+		all = append(all, "counts are kept in memory (USAGE_DB)")
+	}
+	if c.Limit.RedisURL == "" && c.Limit.PerMinute > 0 {
+		all = append(all, "rate limits are kept in memory (REDIS_URL)")
+	}
+	return all
 }
 
 // servedPairs says how many of the pairs a deployment serves.

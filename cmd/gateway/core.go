@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -125,12 +127,28 @@ func (s *service) use(ctx context.Context, cfg *config, c *core) {
 		c.running.Go(s.log, "testing the deployment", func() { c.checks.Run(ctx) })
 	}
 	s.core.Store(c)
+	s.logLimitations(ctx, cfg, c)
 	for _, warning := range c.deployment.Warnings {
-		s.log.Warn("deployment: " + warning)
+		if warning != unsignable(c.deployment) { // it is among the limitations
+			s.log.Warn("deployment: " + warning)
+		}
 	}
 	for _, warning := range c.endpoints.Warnings() {
 		s.log.Warn("RPC endpoints: " + warning)
 	}
+}
+
+// logLimitations says in one line what is served, and what is not.
+func (s *service) logLimitations(ctx context.Context, cfg *config, c *core) {
+	found := cfg.limitations(c.deployment, c.endpoints)
+	if found == nil {
+		return
+	}
+	level := slog.LevelInfo
+	if c.deployment.Unsignable() != "" {
+		level = slog.LevelWarn
+	}
+	s.log.Log(ctx, level, "deployment: "+strings.Join(found, "; "))
 }
 
 // close closes the parts that the other core, if any, does not use.

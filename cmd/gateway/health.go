@@ -58,7 +58,8 @@ func (s *service) processTable(cfg *config, from metrics.Sources, started time.T
 		row(panics > 0, "Panics caught", panics),
 		row(false, "Deployment", core.deployment.Name),
 	}
-	for _, warning := range slices.Concat(core.deployment.Warnings, core.endpoints.Warnings()) {
+	plan := from.Lifecycle().Plan
+	for _, warning := range slices.Concat(core.deployment.Warnings, core.endpoints.Warnings(), plan.Warnings()) {
 		rows = append(rows, row(true, "Warning", warning))
 	}
 	return admin.Table{Title: "Process", Head: []string{"What", "Now"}, Rows: rows}

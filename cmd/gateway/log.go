@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/quotegate/quotegate/cmd/internal/cli"
 	"github.com/quotegate/quotegate/gateway"
 	"github.com/quotegate/quotegate/shared/safego"
 )
@@ -98,9 +99,10 @@ func (q *logQueue) flush() {
 // write to.
 type logs struct {
 	*slog.Logger
-	access *gateway.AccessLog
-	level  *slog.LevelVar
-	queue  *logQueue
+	access   *gateway.AccessLog
+	level    *slog.LevelVar
+	queue    *logQueue
+	terminal bool // a person reads it, as text
 }
 
 // durationAsText writes 1.5s in JSON too, instead of a number of nanoseconds.
@@ -114,9 +116,10 @@ func durationAsText(_ []string, a slog.Attr) slog.Attr {
 func newLogs(cfg *config, w io.Writer) logs {
 	level := new(slog.LevelVar)
 	_ = level.UnmarshalText([]byte(cfg.LogLevel)) // validated
+	terminal := cfg.LogFormat != "json" && cli.IsTerminal(w)
 	handler := func(w io.Writer, replace func([]string, slog.Attr) slog.Attr) slog.Handler {
 		options := &slog.HandlerOptions{Level: level, ReplaceAttr: replace}
-		if cfg.LogFormat == "text" {
+		if cfg.LogFormat == "text" || terminal {
 			return slog.NewTextHandler(w, options)
 		}
 		return slog.NewJSONHandler(w, options)
@@ -124,9 +127,10 @@ func newLogs(cfg *config, w io.Writer) logs {
 	queue := &logQueue{out: w, direct: slog.New(handler(w, durationAsText))}
 	access := handler(queue, nil) // its lines have no durations, and one for each request
 	return logs{
-		Logger: slog.New(handler(queue, durationAsText)),
-		access: gateway.NewAccessLog(access, cfg.LogClientAddress),
-		level:  level,
-		queue:  queue,
+		Logger:   slog.New(handler(queue, durationAsText)),
+		access:   gateway.NewAccessLog(access, cfg.LogClientAddress),
+		level:    level,
+		queue:    queue,
+		terminal: terminal,
 	}
 }

@@ -8,7 +8,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/net/netutil"
@@ -57,7 +59,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 
 	public, err := net.Listen("tcp", cfg.ListenAddr)
 	if err != nil {
-		return fmt.Errorf("LISTEN_ADDR: %w", err)
+		return taken(fmt.Errorf("LISTEN_ADDR: %w", err), "LISTEN_ADDR=:9000")
 	}
 	defer public.Close()
 	if err := s.start(ctx); err != nil {
@@ -68,7 +70,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	if cfg.Admin.Enabled() {
 		listener, err := cfg.Admin.Listen(ctx)
 		if err != nil {
-			return err
+			return taken(err, "ADMIN_ADDR=127.0.0.1:9001, or ADMIN_ADDR=off for none")
 		}
 		adminAddr = listener.Addr().String()
 		if cfg.Admin.Token == "" {
@@ -87,6 +89,9 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	deployment := s.core.Load().deployment
 	log.Info("serving", "version", buildinfo.Release, "instance", s.recorder.Instance(),
 		"addr", addr, "admin", adminAddr, "deployment", deployment.Name, "pairs", servedPairs(deployment))
+	if log.terminal {
+		fmt.Fprintf(log.queue, "open %s\n", pageURL(addr))
+	}
 	ready(addr, adminAddr)
 	select {
 	case err := <-failed:
@@ -94,6 +99,23 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	case <-ctx.Done():
 	}
 	return s.drain(server, cfg.DrainDelay)
+}
+
+// taken adds to an error that an address is in use how to choose another one.
+func taken(err error, example string) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w; choose another port, for example %s", err, example)
+	}
+	return err
+}
+
+// pageURL is where a browser on this machine finds the page of a listener.
+func pageURL(addr string) string {
+	listener, err := netip.ParseAddrPort(addr)
+	if err != nil || !listener.Addr().IsUnspecified() {
+		return "http://" + addr + "/"
+	}
+	return fmt.Sprintf("http://localhost:%d/", listener.Port())
 }
 
 // serve serves until the server is closed, and sends why it ended.

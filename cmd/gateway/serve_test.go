@@ -312,3 +312,37 @@ func TestKnownClients(t *testing.T) {
 		}
 	}
 }
+
+// TestTakenPort: the error says how to choose another.
+func TestTakenPort(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	taken := listener.Addr().String()
+	for _, tt := range []struct{ public, admin, want string }{
+		{taken, "off", "LISTEN_ADDR: listen tcp " + taken + ": bind: address already in use; " +
+			"choose another port, for example LISTEN_ADDR=:9000"},
+		{"127.0.0.1:0", taken, "ADMIN_ADDR: listen tcp " + taken + ": bind: address already in use; " +
+			"choose another port, for example ADMIN_ADDR=127.0.0.1:9001, or ADMIN_ADDR=off for none"},
+	} {
+		_, err := runCommand(t, environment{"LISTEN_ADDR": tt.public, "ADMIN_ADDR": tt.admin})
+		if err == nil || err.Error() != tt.want {
+			t.Errorf("got %v, want %s", err, tt.want)
+		}
+	}
+}
+
+func TestPageURL(t *testing.T) {
+	for addr, want := range map[string]string{
+		"[::]:9000":      "http://localhost:9000/",
+		"0.0.0.0:80":     "http://localhost:80/",
+		"[::1]:80":       "http://[::1]:80/",
+		"192.0.2.7:8080": "http://192.0.2.7:8080/",
+	} {
+		if got := pageURL(addr); got != want {
+			t.Errorf("%s: got %s, want %s", addr, got, want)
+		}
+	}
+}

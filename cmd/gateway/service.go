@@ -182,9 +182,6 @@ func (s *service) newRecorder(cfg *config, versions []string) (err error) {
 		Versions: versions, Current: gateway.Current, Log: s.log, Clock: s.clock,
 	})
 	s.counts.Attach(s.recorder)
-	if cfg.Usage.DB == "" {
-		s.log.Info("usage: counts are kept in memory, and end with the process; set USAGE_DB to keep them")
-	}
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -201,19 +202,47 @@ func TestDeploymentsAreWarnedOf(t *testing.T) {
 		cfg := &config{DeploymentFile: tt.file}
 		cfg.IssuerFees.FeeURL = tt.url
 		d, err := cfg.deployment()
+		isSingle := func(warning string) bool { return strings.HasPrefix(warning, "confirmations is 1") }
+		d.Warnings = slices.DeleteFunc(d.Warnings, isSingle)
 		if err != nil || !strings.HasPrefix(strings.Join(d.Warnings, ""), tt.warning) ||
 			(tt.warning == "") != (len(d.Warnings) == 0) {
 			t.Errorf("%q with issuer %q: got %v and %q, want %q", tt.file, tt.url, err, d.Warnings, tt.warning)
 		}
 	}
-	env := environment{"LISTEN_ADDR": "127.0.0.1:0", "ADMIN_ADDR": "off"}
-	var log journal.Journal
-	ctx, stop := context.WithCancel(t.Context())
-	if err := run(ctx, env, &log, func(string, string) { stop() }); err != nil {
-		t.Fatal(err)
+	wantContains(t, check(t, environment{}, 0), reference)
+}
+
+// TestStartSaysWhatIsNotSet in one line, and what changes it.
+func TestStartSaysWhatIsNotSet(t *testing.T) {
+	const (
+		memory = `counts are kept in memory \(USAGE_DB\); rate limits are kept in memory \(REDIS_URL\)`
+		chains = `nothing is verified on the chains \(RPC_URLS_<chainId>\)`
+	)
+	usage := filepath.Join(t.TempDir(), "usage.db")
+	mine := deploymentNamed(t, "mine")
+	for _, tt := range []struct {
+		env  environment
+		want string // a pattern
+	}{
+		{environment{}, `\A{.*"WARN","msg":"deployment: no quote may be signed: ` + localOnly + ` \(DEPLOYMENT_FILE\); ` +
+			chains + "; " + memory + `"}\n.*"msg":"serving"`},
+		{environment{"DEPLOYMENT_FILE": mine}, `"INFO","msg":"deployment: ` + chains + "; " + memory + `"}`},
+		{environment{
+			"DEPLOYMENT_FILE": mine, "RPC_URLS_1": "http://127.0.0.1:1", "RATE_LIMIT": "0", "USAGE_DB": usage,
+		}, ""},
+	} {
+		tt.env["LISTEN_ADDR"] = "127.0.0.1:0"
+		tt.env["ADMIN_ADDR"] = "off"
+		var log journal.Journal
+		ctx, stop := context.WithCancel(t.Context())
+		if err := run(ctx, tt.env, &log, func(string, string) { stop() }); err != nil {
+			t.Fatal(err)
+		}
+		got := log.String()
+		if !regexp.MustCompile(tt.want).MatchString(got) || tt.want == "" && strings.Contains(got, "in memory") {
+			t.Errorf("got\n%s\nwant %s", got, tt.want)
+		}
 	}
-	wantContains(t, log.String(), `"level":"WARN","msg":"deployment: `+reference)
-	wantContains(t, check(t, env, 0), reference)
 }
 
 // TestReferenceDeployment: no quote of it may be signed, by its header in every version and by health, however it was

@@ -74,7 +74,9 @@ func (db *DB) prepare(ctx context.Context, now time.Time) (f facts, err error) {
 				made, err = tx.made(ctx) // by another instance, in the meantime
 			}
 			if err == nil && !made {
-				db.options.Log.Info("usage: making the tables of a new database")
+				if db.pages != db.writer { // in memory, every database is new
+					db.options.Log.Info("usage: making the tables of a new database")
+				}
 				err = tx.makeTables(ctx, now)
 			}
 			return err

@@ -59,6 +59,17 @@ func Run(program string, parsed error, run func(context.Context) error, stderr i
 	return 0
 }
 
+// IsTerminal reports whether a person reads along. The null device counts too, like every character device: nobody
+// reads there.
+func IsTerminal(w io.Writer) bool {
+	file, isFile := w.(*os.File)
+	if !isFile {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
 // Version tells what a program was built from, by which Go and for what machine. Its
 // last line but one tells two builds apart where Go was told to leave the commit out.
 func Version(program string) string {

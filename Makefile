@@ -11,12 +11,14 @@ export GOFLAGS := $(strip $(shell go env GOFLAGS) -trimpath)
 
 ##@ Every day
 
-# Ctrl-C would make `go run` itself fail, so what is run is built first.
+# Ctrl-C would make `go run` itself fail, so what is run is built first. The go command says nothing meanwhile.
 run: ## serve the gateway on :8080
+	@test -e .scratch/gateway || echo "Building the gateway (the first time takes a few minutes)…"
 	@go build -o .scratch/ ./cmd/gateway
 	@exec .scratch/gateway
 
 devnet: ## run local chains with the contracts, a gateway, and one swap to show
+	@test -e .scratch/devnet || echo "Building the devnet (the first time takes a few minutes)…"
 	@go build -o .scratch/ ./cmd/devnet
 	@exec .scratch/devnet
 

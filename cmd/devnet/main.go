@@ -1,6 +1,6 @@
 // Command devnet runs the reference deployment on this machine: a simulated chain for every network, the contracts, the
 // gateway wired to them, and an operator who settles. It shows one swap from the question to the money, then stays up
-// for others until Ctrl-C. It needs only Go, and a working directory within the module.
+// for others until Ctrl-C. It needs only Go, and a checkout as its working directory: it builds the gateway.
 package main
 
 import (
@@ -45,7 +45,8 @@ type options struct {
 }
 
 const about = `Runs the reference deployment on this machine: a simulated chain for every network, the
-contracts, a gateway, and an operator who settles. It shows one swap, then stays up until Ctrl-C.`
+contracts, a gateway, and an operator who settles. It shows one swap, then stays up until Ctrl-C.
+It builds the gateway, and so needs Go and a checkout as the working directory.`
 
 func parseOptions(args []string, stdout, stderr io.Writer) (options, error) {
 	o := options{logs: io.Discard}

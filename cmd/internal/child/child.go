@@ -31,14 +31,24 @@ const (
 	tailSize      = 6 << 10          // about 20 lines of a log
 )
 
+const source = "github.com/quotegate/quotegate/cmd/gateway"
+
+var errOutside = errors.New("the gateway is built from its source, which is not here; " +
+	"change to a checkout of github.com/quotegate/quotegate and start this there")
+
 // Build compiles the gateway into dir, without data for debuggers. It needs Go, and a working directory within the
 // module.
 func Build(ctx context.Context, dir string, flags ...string) (binary string, err error) {
 	args := append([]string{"build", "-ldflags=-w", "-o", dir + string(filepath.Separator)}, flags...)
-	cmd := exec.CommandContext(ctx, "go", append(args, "github.com/quotegate/quotegate/cmd/gateway")...)
+	cmd := exec.CommandContext(ctx, "go", append(args, source)...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // lets go remove its temporary files
 	cmd.WaitDelay = stopTimeout
-	if output, err := cmd.CombinedOutput(); err != nil {
+	output, err := cmd.CombinedOutput()
+	_, failed := errors.AsType[*exec.ExitError](err)
+	switch {
+	case failed && ctx.Err() == nil && exec.CommandContext(ctx, "go", "list", source).Run() != nil:
+		return "", errOutside
+	case err != nil:
 		return "", fmt.Errorf("building the gateway: %w\n%s", err, output)
 	}
 	return filepath.Join(dir, "gateway"), nil

@@ -55,6 +55,14 @@ func (l *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// TestBuildOutsideACheckout says where to go.
+func TestBuildOutsideACheckout(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if _, err := Build(t.Context(), t.TempDir()); !errors.Is(err, errOutside) {
+		t.Errorf("got %v, want %v", err, errOutside)
+	}
+}
+
 // TestGateway starts one beside another, sees its CPU time and memory grow as it uses them, and stops it.
 func TestGateway(t *testing.T) {
 	binary := os.Args[0]

@@ -245,9 +245,9 @@ func TestPictures(t *testing.T) {
 		t.Skip("SKIPPED: UPDATE_PICTURES or PICTURES asks for pictures")
 	}
 	w := newWorld(t, browser.Open(t, "about:blank"), golden.GatewayOf(t, ownDeployment(t)))
-	shoot := func(path, scheme string, size [2]int64, at, script string) {
+	shoot := func(path, scheme string, size [2]int64, at, script string, sharper ...chromedp.EmulateViewportOption) {
 		t.Helper()
-		emulate(t, w, scheme, size[0], size[1])
+		emulate(t, w, scheme, size[0], size[1], sharper...)
 		w.tells(settling)
 		w.open(t, at)
 		run[bool](t, w, "wallet();"+script+"; document.activeElement.blur(); scrollTo(0, 0); return true;")
@@ -260,7 +260,9 @@ func TestPictures(t *testing.T) {
 		}
 	}
 	if update {
-		shoot("../../docs/page.png", "light", [2]int64{960, 830}, "", "await quote(usdc); document.documentElement.style.overflow = 'hidden'")
+		const quoteWithRoute = "await quote(usdc); document.querySelector('#rest details').open = true; " +
+			"document.documentElement.style.overflow = 'hidden'"
+		shoot("../../docs/page.png", "light", [2]int64{960, 1090}, "", quoteWithRoute, chromedp.EmulateScale(2))
 		return
 	}
 	for state, script := range states {

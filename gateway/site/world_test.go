@@ -362,9 +362,9 @@ func call[P, R any](t *testing.T, w *world, method cdp.Command[P, R], params P) 
 	return result
 }
 
-func emulate(t *testing.T, w *world, scheme string, width, height int64) {
+func emulate(t *testing.T, w *world, scheme string, width, height int64, options ...chromedp.EmulateViewportOption) {
 	t.Helper()
-	act(t, w, chromedp.EmulateViewport(width, height))
+	act(t, w, chromedp.EmulateViewport(width, height, options...))
 	emulateMedia(t, w, "", "prefers-color-scheme", scheme)
 }
 

@@ -91,7 +91,16 @@ func newShell(t *testing.T) *pages.Shell {
 	return shell
 }
 
-func playReadme(t *testing.T, blocks []pages.Block) { newShell(t).Play(t, blocks) }
+// playReadme serves at two addresses, as the page shows it, but at the same time.
+func playReadme(t *testing.T, blocks []pages.Block) {
+	shell := newShell(t)
+	second := ports.Free(t)
+	shell.Shown = append(shell.Shown, "LISTEN_ADDR=:9000", "ADMIN_ADDR=off LISTEN_ADDR="+second)
+	shell.Play(t, blocks)
+	if printed, err := shell.Run(t.Context(), "curl -sf http://"+second+"/"); err != nil {
+		t.Errorf("another port: %v\n%s", err, printed)
+	}
+}
 
 const operatePlan = `{"versions": {"v1": {"deprecated": "2026-09-01T00:00:00Z", "sunset": "2999-03-01T00:00:00Z",
 	"successor": "/v3/swap/quote", "docs": "https://example.org/migrate-v1"}}}`

@@ -88,7 +88,8 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	addr := public.Addr().String()
 	deployment := s.core.Load().deployment
 	log.Info("serving", "version", buildinfo.Release, "instance", s.recorder.Instance(),
-		"addr", addr, "admin", adminAddr, "deployment", deployment.Name, "pairs", servedPairs(deployment))
+		"addr", addr, "admin", adminAddr, "deployment", deployment.Name, "pairs", servedPairs(deployment),
+		slog.Group("stages", s.stages()...))
 	if log.terminal {
 		fmt.Fprintf(log.queue, "open %s\n", pageURL(addr))
 	}

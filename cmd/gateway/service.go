@@ -167,6 +167,16 @@ func (s *service) start(ctx context.Context) error {
 	return nil
 }
 
+// stages are the versions that are not active, each with its stage, for the log.
+func (s *service) stages() (all []any) {
+	for _, v := range s.lifecycle.Snapshot().Versions {
+		if v.Stage != lifecycle.Active {
+			all = append(all, slog.String(v.Version, string(v.Stage)))
+		}
+	}
+	return all
+}
+
 // newRecorder records who calls which version.
 func (s *service) newRecorder(cfg *config, versions []string) (err error) {
 	s.counts, err = evidence.Open(cfg.Usage, evidence.Options{

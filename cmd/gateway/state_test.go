@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"database/sql"
 	"fmt"
 	"io"
@@ -97,7 +98,8 @@ func TestInstanceWithoutTheDatabase(t *testing.T) {
 }
 
 // A start compares the plan with the one that the database has. What retired a version keeps
-// it retired without a file, until its line brings it back.
+// it retired without a file, until its line brings it back. The start line has the stages that are
+// not active; another line says only what has changed since the last start.
 func TestPlanIsKept(t *testing.T) {
 	version, quotes := oldest(t)
 	env := environment{"USAGE_DB": filepath.Join(t.TempDir(), "usage.db")}
@@ -106,19 +108,22 @@ func TestPlanIsKept(t *testing.T) {
 		plan    string // empty: no file
 		refused bool
 		status  int
+		stage   string // in the start line; empty for none
+		change  string // empty for no line
 	}{
-		{planOf(version, "2999-01-01T00:00:00Z", ""), false, http.StatusOK},
-		{planOf(version, past, ""), true, http.StatusOK},
-		{planOf(version, past, `, "immediate": true`), false, http.StatusGone},
-		{"", false, http.StatusGone},
-		{`{"versions": {}}`, false, http.StatusGone},
-		{`{"versions": {"` + version + `": {"active": true}}}`, false, http.StatusOK},
+		{planOf(version, "2999-01-01T00:00:00Z", ""), false, http.StatusOK, "deprecated", ""},
+		{planOf(version, past, ""), true, http.StatusOK, "deprecated", ""},
+		{planOf(version, past, `, "immediate": true`), false, http.StatusGone, "retired", `"from":"deprecated","to":"retired"`},
+		{"", false, http.StatusGone, "retired", ""},
+		{`{"versions": {}}`, false, http.StatusGone, "retired", ""},
+		{`{"versions": {"` + version + `": {"active": true}}}`, false, http.StatusOK, "", `"from":"retired","to":"active"`},
 	} {
 		delete(env, "LIFECYCLE_FILE")
 		if tt.plan != "" {
 			env["LIFECYCLE_FILE"] = tempFile(t, tt.plan)
 		}
-		base, admin, stop := start(t, env)
+		var log bytes.Buffer
+		base, admin, stop := startLogging(t, env, &log)
 		if got, body := get(t, base+quotes+quoteQuery); got != tt.status {
 			t.Errorf("%s: got %d %s, want %d", tt.plan, got, body, tt.status)
 		}
@@ -127,6 +132,15 @@ func TestPlanIsKept(t *testing.T) {
 		wantContains(t, body, "quotegate_lifecycle_plan_refused "+refused)
 		if err := stop(); err != nil {
 			t.Error(err)
+		}
+		text := log.String()
+		stages := `,"stages":{"` + version + `":"` + tt.stage + `"}}`
+		if !strings.Contains(text, stages) && (tt.stage != "" || strings.Contains(text, `"stages"`)) {
+			t.Errorf("%s: got %s, want %s in the start line", tt.plan, text, stages)
+		}
+		lines := map[bool]int{true: 1}[tt.change != ""]
+		if strings.Count(text, `"msg":"version stage"`) != lines || !strings.Contains(text, tt.change) {
+			t.Errorf("%s: got %s, want %d lines of %s", tt.plan, text, lines, tt.change)
 		}
 	}
 }

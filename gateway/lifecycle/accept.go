@@ -134,6 +134,7 @@ func (k *Keeper) learn() {
 				"the accepted plan cannot be read from USAGE_DB; until then the plan refuses nobody here",
 				"why", err)
 		}
+		k.know(func(string) bool { return true }) // what differs once it can be read is logged
 		return
 	}
 	file := *k.inForce.Load()
@@ -148,6 +149,10 @@ func (k *Keeper) learn() {
 	text, _ := json.Marshal(base) // of lines that were read from JSON: it cannot fail
 	k.gates.read(&base, false)
 	k.publish(planInForce{plan: &base, hash: "kept " + Hash(text), loadedAt: k.options.Now().UTC(), kept: true})
+	k.know(func(name string) bool {
+		_, isKept := k.kept[name]
+		return isKept
+	})
 	if k.options.File == "" {
 		_ = k.use(file) // without a line, nothing is abrupt
 	}

@@ -1,7 +1,6 @@
 package lifecycle
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -51,7 +50,7 @@ type Keeper struct {
 	watch  jsonfile.Watch[planInForce]
 	gates  *gates
 	kept   map[string]Accepted  // as last read, by version
-	stages map[string]Stage     // as last logged
+	stages map[string]Stage     // as last logged, or known at the start
 	logged map[string]time.Time // when the log last said something
 }
 
@@ -191,12 +190,12 @@ func (k *Keeper) publish(c planInForce) {
 	k.inForce.Store(&c)
 }
 
-// log logs a stage that has changed and, from time to time, that a gate holds a sunset back,
-// and what an operator should do. A gate that holds is not an error at once: instances write
-// within some seconds of a sunset, and a database may be away for some.
+// log logs a stage that has changed, also since the last start. From time to time it logs that a
+// gate holds a sunset back, and what an operator should do. A gate that holds is not an error at
+// once: instances write within some seconds of a sunset, and a database may be away for some.
 func (k *Keeper) log(v *served, now time.Time) {
 	stage := v.stage(now)
-	if was := cmp.Or(k.stages[v.name], Active); stage != was {
+	if was, known := k.stages[v.name]; known && stage != was {
 		k.options.Log.Warn("version stage", "version", v.name, "from", was, "to", stage)
 	}
 	k.stages[v.name] = stage
@@ -214,6 +213,16 @@ func (k *Keeper) log(v *served, now time.Time) {
 	if unknown := k.unknownExempt(v.schedule); unknown != nil {
 		k.sayEvery(remindEvery, v.name+strings.Join(unknown, "\n"), slog.LevelWarn,
 			"the plan exempts clients that CLIENTS_FILE does not have", "version", v.name, "clients", unknown)
+	}
+}
+
+// know records the stages in force as known, unless others are: they are not logged.
+func (k *Keeper) know(which func(name string) bool) {
+	now := k.options.Now()
+	for _, v := range k.inForce.Load().versions {
+		if _, known := k.stages[v.name]; !known && which(v.name) {
+			k.stages[v.name] = v.stage(now)
+		}
 	}
 }
 

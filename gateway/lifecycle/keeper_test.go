@@ -56,18 +56,52 @@ func TestNoPlanLeavesVersionsActive(t *testing.T) {
 	}
 }
 
-// A stage is logged at the start unless it is active, and when it changes.
+// A stage is logged once when it changes, whether a plan, time or a restart changes it. A start
+// that finds it as it was logs nothing, and neither does the first start.
 func TestStagesAreLogged(t *testing.T) {
-	r := newRig(t, "2026-08-01T00:00:00Z", fullPlan)
-	r.pollAt("2026-09-01T00:00:00Z")
-	r.Poll()
-	restarted := newRig(t, "2026-10-01T00:00:00Z", fullPlan)
-	const change = `"msg":"version stage","version":"v1","from":"active","to":"deprecated"`
-	for _, r := range []*rig{r, restarted} {
-		if r.log.Count("version stage") != 1 || r.log.Count(change) != 1 {
-			t.Errorf("got %s, want one record of v1 being deprecated", r.log.String())
+	const (
+		deprecating = `"msg":"version stage","version":"v1","from":"active","to":"deprecated"`
+		browningOut = `"msg":"version stage","version":"v1","from":"deprecated","to":"brownout"`
+		window      = "2027-01-12T14:05:00Z"
+	)
+	undated := strings.Replace(fullPlan, `"2027-01-12T15:00:00+01:00"`, `"2027-01-12T14:10:00Z"`, 1)
+	wider := strings.Replace(undated, `"2027-01-12T14:10:00Z"`, `"2027-01-12T14:00:00Z"`, 1)
+	immediate := strings.Replace(wider, `{"deprecated"`, `{"immediate": true, "deprecated"`, 1)
+	for name, tt := range map[string]struct {
+		now  string
+		plan string
+		then func(*rig) *rig
+		want string // the only line; empty for none
+	}{
+		"first start": {"2026-10-01T00:00:00Z", fullPlan, func(r *rig) *rig { return r }, ""},
+		"its date came": {"2026-08-01T00:00:00Z", fullPlan, func(r *rig) *rig {
+			r.pollAt("2026-09-01T00:00:00Z")
+			return r
+		}, deprecating},
+		"a new plan":       {"2026-10-01T00:00:00Z", nothingPlanned, func(r *rig) *rig { r.reload(fullPlan); return r }, deprecating},
+		"the same plan":    {"2026-10-01T00:00:00Z", fullPlan, func(r *rig) *rig { return r.restart(fullPlan) }, ""},
+		"in a window":      {window, fullPlan, func(r *rig) *rig { return r.restart(fullPlan) }, ""},
+		"first plan":       {"2026-10-01T00:00:00Z", nothingPlanned, func(r *rig) *rig { return r.restart(fullPlan) }, deprecating},
+		"other plan":       {window, undated, func(r *rig) *rig { return r.restart(immediate) }, browningOut},
+		"plan refused":     {window, undated, func(r *rig) *rig { return r.restart(wider) }, ""},
+		"database is late": {window, fullPlan, lateRestart, browningOut},
+	} {
+		r := tt.then(newRig(t, tt.now, tt.plan))
+		r.Poll()
+		got := r.log.Count("version stage")
+		if want := map[bool]int{true: 1}[tt.want != ""]; got != want || r.log.Count(tt.want) < want {
+			t.Errorf("%s: got %s, want one line of a stage: %q", name, r.log.String(), tt.want)
 		}
 	}
+}
+
+// lateRestart is a restart with a database that answers only the second poll.
+func lateRestart(r *rig) *rig {
+	r.usage.errKept = errAway
+	restarted := r.restart(fullPlan)
+	restarted.usage.set(func(u *usage) { u.errKept = nil })
+	restarted.Poll()
+	return restarted
 }
 
 // A client is told of the old versions: all but the first, and the first too where it is

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
@@ -153,6 +155,7 @@ func TestServerErrors(t *testing.T) {
 	t.Cleanup(func() { _ = hung.Close() })
 	fresh := server.Fresh(t)
 	execute(t, evidence.Config{DB: fresh}, `drop role if exists hunter1; create role hunter1 login;
+		drop role if exists hunter7; create role hunter7 login connection limit 0;
 		revoke create on schema public from public`)
 	asReader := strings.Replace(fresh, "postgres@", "hunter1:hunter2@", 1)
 	away := "postgres://hunter1:hunter2@%s/hunter3?sslmode=%s"
@@ -167,10 +170,13 @@ func TestServerErrors(t *testing.T) {
 		"hangs":        {fmt.Sprintf(away, hung.Addr(), "disable"), 50 * time.Millisecond, "PostgreSQL: timed out"},
 		"cancelled":    {fmt.Sprintf(away, hung.Addr(), "disable"), -50 * time.Millisecond, "PostgreSQL: canceled by the caller"},
 		"no database": {strings.Replace(server.URL("hunter3"), "postgres@", "postgres:hunter2@", 1), 0,
-			"PostgreSQL has no database of this name; create it, or name another one in USAGE_DB"},
+			"PostgreSQL: there is no database of this name; create it, or name another one in USAGE_DB (3D000)"},
 		"no user": {strings.Replace(fresh, "postgres@", "hunter5:hunter2@", 1), 0,
-			`PostgreSQL returned error "28000"`},
-		"read-only": {fresh + "&default_transaction_read_only=on", 0, "PostgreSQL is read-only"},
+			"PostgreSQL: the server does not let this user in; see its pg_hba.conf (28000)"},
+		"too many": {strings.Replace(fresh, "postgres@", "hunter7:hunter2@", 1), 0,
+			"PostgreSQL: too many connections (53300)"},
+		"read-only": {fresh + "&default_transaction_read_only=on", 0,
+			"PostgreSQL: the database is read-only; is this a standby?"},
 		"no rights": {asReader, 0, "the user may not create tables, or write to those of a gateway; " +
 			"grant it CREATE on the schema, and make it their owner"},
 		"fine": {fresh, 0, "the service will make its tables; gates hold until they have seen their days"},
@@ -203,6 +209,28 @@ func TestServerErrors(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A code of PostgreSQL is said in words, and named. What it says in its own words is not repeated.
+func TestServerCodes(t *testing.T) {
+	for code, want := range map[string]string{
+		"25006": "the database is read-only; is this a standby? (25006)",
+		"28P01": "wrong user or password (28P01)",
+		"57P01": "the server is shutting down (57P01)",
+		"57P03": "the server is starting up or shutting down (57P03)",
+		"53100": "the disk is full (53100)",
+		"53400": "the server has no resources left (53400)", // by its class, as those below
+		"08006": "the connection was lost or refused (08006)",
+		"XX001": "the server has an internal error; see its log (XX001)",
+		"P0001": "it returned an error (P0001)",
+		"":      "it returned an error ()",
+	} {
+		said := &pgconn.PgError{Code: code, Message: "hunter2", Detail: "hunter3", Hint: "hunter4"}
+		err := evidence.Explain(fmt.Errorf("hunter1: %w", said))
+		if got := err.Error(); got != "PostgreSQL: "+want || !errors.Is(err, said) {
+			t.Errorf("%q: got %q, want %q and its cause", code, got, want)
+		}
 	}
 }
 

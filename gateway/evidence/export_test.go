@@ -37,6 +37,9 @@ func (db *DB) Transact(ctx context.Context, statement func() string) error {
 	})
 }
 
+// Explain says what an error of PostgreSQL means.
+func Explain(err error) error { return (&DB{shared: true}).explain(err) }
+
 // Run is a run of a service.
 type Run = run
 

@@ -193,19 +193,46 @@ func (db *DB) explain(err error) error {
 		return err
 	}
 	refusal, refused := errors.AsType[*pgconn.PgError](err)
+	text, _ := fault.ExplainNetwork(err)
 	switch {
 	case errors.Is(err, pgconn.ErrReadOnlyConnection):
-		return &serverError{"PostgreSQL is read-only", err}
-	case refused && refusal.Code == "3D000":
-		return &serverError{"PostgreSQL has no database of this name; create it, or name another one in USAGE_DB", err}
-	case refused && refusal.Code == "42501":
-		return &serverError{"the user may not make tables, or write to those that exist; make it their owner, " +
-			"and grant it CREATE on the schema", err}
+		text = refusals["25006"]
 	case refused:
-		return &serverError{fmt.Sprintf("PostgreSQL returned error %.5q", refusal.Code), err}
+		text = explainCode(refusal.Code)
 	}
-	text, _ := fault.ExplainNetwork(err)
 	return &serverError{"PostgreSQL: " + cmp.Or(text, "connection failed"), err}
+}
+
+// explainCode says what a SQLSTATE means, and names it.
+func explainCode(code string) string {
+	class := code[:min(len(code), 2)]
+	return fmt.Sprintf("%s (%.5s)", cmp.Or(refusals[code], refusals[class], "it returned an error"), code)
+}
+
+// refusals are what the codes of PostgreSQL mean, or the classes that they begin with. Only what
+// an operator can do something about is named.
+var refusals = map[string]string{
+	"08":    "the connection was lost or refused",
+	"25006": "the database is read-only; is this a standby?",
+	"28":    "the server does not let this user in; see its pg_hba.conf",
+	"28P01": "wrong user or password",
+	"3D000": "there is no database of this name; create it, or name another one in USAGE_DB",
+	"40":    "other transactions got in the way",
+	"42":    "it does not understand the statement; is it a version that the gateway supports?",
+	"42501": "the user may not make tables, or write to those that exist; make it their owner, " +
+		"and grant it CREATE on the schema",
+	"42P01": "a table of the gateway is missing",
+	"53":    "the server has no resources left",
+	"53100": "the disk is full",
+	"53200": "the server is out of memory",
+	"53300": "too many connections",
+	"57014": "the statement was canceled, or took too long",
+	"57P01": "the server is shutting down",
+	"57P02": "the server is restarting after a crash",
+	"57P03": "the server is starting up or shutting down",
+	"57P04": "the database was dropped",
+	"58":    "the server has a system error; see its log",
+	"XX":    "the server has an internal error; see its log",
 }
 
 // damaged reports whether err means that the file will never work. Otherwise the

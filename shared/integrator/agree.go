@@ -78,14 +78,31 @@ func decide(readings []reading, endpoints int) (verdict, bool) {
 	case len(readings) < endpoints:
 		return verdict{}, false
 	case ours != nil:
-		return verdict{failure: ours}, true
+		return verdict{failure: nameAll(ours, readings)}, true
 	case len(answers) == 0: // the caller may retry when the first of them may answer
-		return verdict{failure: failure}, true
+		return verdict{failure: nameAll(failure, readings)}, true
 	case len(answers) > 1:
 		return verdict{failure: errDisagree}, true
 	}
 	one := answers[0]
 	return verdict{registration: one.registration, failure: one.invalid, unconfirmed: endpoints > 1}, true
+}
+
+// nameAll is a failure with the text of every endpoint that did not answer.
+func nameAll(f *rpc.Failure, readings []reading) *rpc.Failure {
+	var texts []string
+	for _, w := range byEndpoint(readings) {
+		if w.failure != nil {
+			texts = append(texts, rpc.NameEndpoint(w.endpoint, w.failure.Text))
+		}
+	}
+	all := *f
+	all.Text = rpc.Details(texts)
+	return &all
+}
+
+func byEndpoint(readings []reading) []reading {
+	return slices.SortedFunc(slices.Values(readings), func(a, b reading) int { return a.endpoint - b.endpoint })
 }
 
 // readAll reads from all endpoints at once, until the verdict is known. Differences are
@@ -95,8 +112,8 @@ func (r *Registry) readAll(q rpc.Question, id calldata.IntegratorID) verdict {
 	answers := make(chan reading, all)
 	for place := 1; place <= all; place++ {
 		w := reading{endpoint: place, failure: errPanicked}
-		if r.probes.skip(q.Network, place, all) {
-			w.failure = errResting
+		if f := r.probes.skip(q.Network, place, all); f != nil {
+			w.failure = f
 			answers <- w
 			continue
 		}
@@ -126,8 +143,6 @@ func (r *Registry) readAll(q rpc.Question, id calldata.IntegratorID) verdict {
 	return <-decided
 }
 
-var errResting = &rpc.Failure{Reason: rpc.Resting, Text: "no probe has succeeded yet", RetryAfter: time.Second}
-
 // differing reports whether two endpoints give different answers.
 func differing(readings []reading) bool {
 	answers := slices.DeleteFunc(slices.Clone(readings), func(w reading) bool { return w.failure != nil })
@@ -155,8 +170,7 @@ func (r *Registry) read(q rpc.Question, id calldata.IntegratorID) reading {
 				return reads[1].Err
 			}
 			if latest.TooOld(q.Network, askedAt) { // the registration may have changed since
-				text := fmt.Sprintf("its latest block is of %v", latest.At())
-				return &rpc.Failure{Reason: rpc.Behind, Text: text + r.chains.Excuse(q.Network, &latest, askedAt)}
+				return r.chains.Behind(q.Network, &latest, askedAt)
 			}
 		}
 		switch f := reads[0].Err; {
@@ -178,7 +192,7 @@ func (r *Registry) read(q rpc.Question, id calldata.IntegratorID) reading {
 // succeeded.
 type probes struct {
 	mu   sync.Mutex
-	down map[probed]bool
+	down map[probed]string // for what they failed
 }
 
 type probed struct {
@@ -186,14 +200,14 @@ type probed struct {
 	endpoint int
 }
 
-// begin is false if the endpoint is being probed already.
-func (p *probes) begin(key probed) bool {
+// begin is false if the endpoint, which failed, is being probed already.
+func (p *probes) begin(key probed, f *rpc.Failure) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.down[key] {
+	if _, isDown := p.down[key]; isDown {
 		return false
 	}
-	p.down[key] = true
+	p.down[key] = f.Text
 	return true
 }
 
@@ -203,17 +217,21 @@ func (p *probes) end(key probed) {
 	delete(p.down, key)
 }
 
-// skip reports whether a lookup skips an endpoint. If all are down, it skips none.
-func (p *probes) skip(network chain.ID, endpoint, all int) bool {
+// skip is why a lookup skips an endpoint; nil if it does not. If all are down, it skips none.
+func (p *probes) skip(network chain.ID, endpoint, all int) *rpc.Failure {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	down := 0
 	for place := 1; place <= all; place++ {
-		if p.down[probed{network, place}] {
+		if _, isDown := p.down[probed{network, place}]; isDown {
 			down++
 		}
 	}
-	return down < all && p.down[probed{network, endpoint}]
+	why, isDown := p.down[probed{network, endpoint}]
+	if !isDown || down == all {
+		return nil
+	}
+	return &rpc.Failure{Reason: rpc.Resting, Text: why + " (no probe has succeeded since)", RetryAfter: time.Second}
 }
 
 // watch starts to probe an endpoint that failed, if there are others. One that rate limits
@@ -223,7 +241,7 @@ func (r *Registry) watch(q rpc.Question, w reading) {
 	if f == nil || isOurs(f) || f.Reason == rpc.Limited || f.Reason == rpc.Resting {
 		return
 	}
-	if r.chains.Endpoints(q.Network) > 1 && r.probes.begin(probed{q.Network, q.Endpoint}) {
+	if r.chains.Endpoints(q.Network) > 1 && r.probes.begin(probed{q.Network, q.Endpoint}, f) {
 		q.Caller = netip.Prefix{}
 		r.probeAfter(f.RetryAfter, q)
 	}

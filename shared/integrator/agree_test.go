@@ -114,6 +114,30 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// If no endpoint answers, the failure names each, and why; also the one that a lookup skips.
+func TestEveryEndpointIsNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		failure := func(c *choir, want string) {
+			t.Helper()
+			_, err := c.Lookup(t.Context(), netip.Prefix{}, hub, calldata.IntegratorIDOf(wallet(1)))
+			if f, _ := errors.AsType[*rpc.Failure](err); f == nil || f.Text != want {
+				t.Errorf("got %v, want %s", err, want)
+			}
+		}
+		down := newChoir(t, 2, nil)
+		down.voices[0].do = node.Status(500)
+		down.voices[1].do = node.Status(502)
+		failure(down, "endpoint 1: HTTP status 500; endpoint 2: HTTP status 502")
+
+		c := newChoir(t, 2, nil)
+		c.voices[1].change(func(v *voice) { v.do = node.Status(502) })
+		c.want("25", 0)
+		c.voices[0].change(func(v *voice) { v.do = node.Hangs })
+		time.Sleep(unconfirmedTTL)
+		failure(c, "endpoint 1: timed out; endpoint 2: HTTP status 502 (no probe has succeeded since)")
+	})
+}
+
 // voice is an endpoint in the memory of a test, so that its time is virtual. It is honest,
 // at 25 basis points, unless a test changes it.
 type voice struct {

@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
-	"slices"
 	"sync"
 	"time"
 
@@ -111,7 +110,7 @@ func New(cfg Config, d *chain.Deployment, chains *rpc.Client, opts Options) (*Re
 		log:        opts.Log,
 		now:        opts.Now,
 		differLog:  rate.Sometimes{Interval: 10 * time.Minute},
-		probes:     probes{down: make(map[probed]bool)},
+		probes:     probes{down: make(map[probed]string)},
 		disputes:   make(map[chain.ID]dispute),
 	}, nil
 }
@@ -227,9 +226,8 @@ func (r *Registry) disputed(network chain.ID) bool {
 func (r *Registry) differ(k key, readings []reading) {
 	r.hooks.Differ(k.network)
 	r.differLog.Do(func() {
-		slices.SortFunc(readings, func(a, b reading) int { return a.endpoint - b.endpoint })
 		r.log.Warn("RPC endpoints disagree about an integrator; without a majority there is no quote",
-			"chain", k.network, "integrator", k.id.String(), "answers", fmt.Sprint(readings))
+			"chain", k.network, "integrator", k.id.String(), "answers", fmt.Sprint(byEndpoint(readings)))
 	})
 }
 

@@ -260,7 +260,7 @@ func TestDifferencesAreLoggedAtTimes(t *testing.T) {
 		}{{0, 1}, {10*time.Minute - 1, 1}, {1, 2}, {time.Minute, 2}} {
 			time.Sleep(step.after)
 			r.differ(key{}, []reading{
-				{endpoint: 4, failure: errResting}, {endpoint: 2}, {endpoint: 3, invalid: errPanicked},
+				{endpoint: 4, failure: &rpc.Failure{Reason: rpc.Resting}}, {endpoint: 2}, {endpoint: 3, invalid: errPanicked},
 				{endpoint: 1, registration: registration{active: true}},
 			})
 			const want = `answers="[endpoint 1: 0 basis points, active true endpoint 2: 0 basis points, active false ` +

@@ -16,7 +16,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync"
 	"time"
 
@@ -218,7 +217,7 @@ func (a *Attempts) tryAll(
 		}
 		why := ""
 		if rest := e.resting(queue); rest > 0 {
-			why = fmt.Sprintf("rests for %v", rest.Round(time.Millisecond))
+			why = fmt.Sprintf("%s (skipped for %v)", e.lastFailure(queue), rest.Round(time.Millisecond))
 		} else {
 			f, goOn := a.try(ctx, e, yield)
 			if !goOn {
@@ -230,8 +229,8 @@ func (a *Attempts) tryAll(
 			reason = f.Reason
 			why = f.Text
 		}
-		if queue != Checks { // checks name the endpoint themselves
-			why = fmt.Sprintf("endpoint %d: %s", e.Place, why)
+		if a.question.Endpoint == 0 { // who names an endpoint knows it
+			why = NameEndpoint(e.Place, why)
 		}
 		details = append(details, why)
 	}
@@ -244,7 +243,7 @@ func (a *Attempts) tryAll(
 			wait = min(wait, e.resting(queue))
 		}
 	}
-	return &Failure{Reason: reason, Text: strings.Join(details, "; "), RetryAfter: wait}
+	return &Failure{Reason: reason, Text: Details(details), RetryAfter: wait}
 }
 
 // try calls one endpoint and decides whether the queue skips it from now on. It is not skipped
@@ -279,6 +278,12 @@ func (c *Client) Endpoints(id chain.ID) int { return len(c.networks[id].endpoint
 // because of this machine's clock: ", but this machine's clock is 10 minutes ahead: …".
 func (c *Client) Excuse(network chain.ID, block *Block, at time.Time) string {
 	return c.clock.Skew().Excuse(at.Sub(block.At()), network.UsualGap())
+}
+
+// Behind is the failure of an endpoint whose latest block, read at a time, is too old.
+func (c *Client) Behind(network chain.ID, latest *Block, at time.Time) *Failure {
+	text := "its latest block is of " + latest.At().Format(time.RFC3339)
+	return &Failure{Reason: Behind, Text: text + c.Excuse(network, latest, at)}
 }
 
 // Close cancels the questions in progress and waits for them. Later ones fail.

@@ -38,6 +38,7 @@ type Endpoint struct {
 // queueState is the state of an endpoint in one queue.
 type queueState struct {
 	failing   Reason        // why the last call failed, empty if it succeeded
+	detail    string        // the text of the last failure
 	rest      time.Duration // the last one, which the next one doubles
 	restUntil time.Time
 	limitedAt time.Time // when the provider last rate limited us
@@ -84,6 +85,13 @@ func (e *Endpoint) resting(queue Queue) time.Duration {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return max(0, e.queues[queue].restUntil.Sub(e.now()))
+}
+
+// lastFailure is the text of the last failure in that queue.
+func (e *Endpoint) lastFailure(queue Queue) string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.queues[queue].detail
 }
 
 // failed makes the queue skip the endpoint for a while; after rate limiting, also the queues
@@ -149,6 +157,7 @@ func (s *queueState) fail(now time.Time, queue Queue, f *Failure) {
 		s.restUntil = until
 	}
 	s.failing = f.Reason
+	s.detail = f.Text
 }
 
 // worked clears the failures of the endpoint in that queue.

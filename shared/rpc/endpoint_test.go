@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -245,6 +246,33 @@ func TestRestsGrowLonger(t *testing.T) {
 		if got := e.resting(Unverified); got != firstRest {
 			t.Errorf("%s: rests for %v, want %v", reason, got, firstRest)
 		}
+	}
+}
+
+// The failure of a question names every endpoint and why it has no answer, also while it is skipped for that. A
+// question to one endpoint does not name it.
+func TestEveryEndpointIsNamed(t *testing.T) {
+	t.Parallel()
+	g := newRig(t, 2)
+	g.fronts[0].Instead("eth_call", node.Status(503))
+	g.fronts[1].Instead("eth_call", node.Limited("7"))
+	for _, want := range []string{
+		"endpoint 1: HTTP status 503; endpoint 2: HTTP status 429",
+		"endpoint 1: HTTP status 503 (skipped for 1s); endpoint 2: HTTP status 429 (skipped for 7s)",
+	} {
+		_, err := g.call(t.Context(), Wallets)
+		if f, _ := errors.AsType[*Failure](err); f == nil || f.Text != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	err := g.Ask(t.Context(), Question{Network: 369, Queue: Partners, Endpoint: 1}, func(ctx context.Context, e *Endpoint) error {
+		return e.ReadAll(ctx, ReadContract(target, nil, new(hexutil.Bytes)))
+	})
+	if f := g.wantReason(err, Refused); f.Text != "HTTP status 503" {
+		t.Errorf("got %v of one endpoint", f)
+	}
+	if got := Details(slices.Repeat([]string{"x"}, maxDetails+2)); got != "x; x; x; x; x; x; x; x; and 2 more" {
+		t.Errorf("got %s, want a bound", got)
 	}
 }
 

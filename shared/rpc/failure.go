@@ -65,6 +65,20 @@ type Failure struct {
 	Output     []byte        // of a read that reverted: the revert data, if the node returns it
 }
 
+// NameEndpoint says whose failure a text is about.
+func NameEndpoint(place int, text string) string { return fmt.Sprintf("endpoint %d: %s", place, text) }
+
+// maxDetails bounds how many failures of one question are in a line of the log.
+const maxDetails = 8
+
+// Details joins what several endpoints failed for into one text.
+func Details(texts []string) string {
+	if more := len(texts) - maxDetails; more > 0 {
+		texts = append(slices.Clone(texts[:maxDetails]), fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(texts, "; ")
+}
+
 func (f *Failure) Error() string { return string(f.Reason) + ": " + f.Text }
 
 // When to retry.

@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 
 // statement is what one endpoint reports about an event on its chain.
 type statement struct {
+	place  int         // of the endpoint
 	head   rpc.Block   // of the endpoint
 	digest common.Hash // of what it reports; zero for nothing
 	block  uint64      // in which it happened
@@ -63,6 +65,7 @@ func (l *lookup) ask(
 			attempts.Failed(err)
 			continue
 		}
+		answer.place = e.Place
 		answers = append(answers, answer)
 		v = l.weigh(network, answers)
 		if l.isEnough(network, v, neededForNo) {
@@ -126,15 +129,19 @@ func (l *lookup) isStalled(network chain.ID, s statement) bool {
 	return s.head.TooOld(network, l.now()) && !trusted
 }
 
-// stalled is the failure of a chain whose endpoints do not suffice because some have stalled.
-func (l *lookup) stalled(network chain.ID, answers []statement) *rpc.Failure {
-	text := "a node has stalled"
+// behind is the failure of a chain with endpoints that have stalled. It names each, and those that
+// did not answer at all, for which err is.
+func (l *lookup) behind(network chain.ID, answers []statement, err error) *rpc.Failure {
+	var texts []string
 	for _, s := range answers {
 		if l.isStalled(network, s) {
-			text = "a node has stalled" + l.chains.Excuse(network, &s.head, l.now())
+			texts = append(texts, rpc.NameEndpoint(s.place, l.chains.Behind(network, &s.head, l.now()).Text))
 		}
 	}
-	return &rpc.Failure{Reason: rpc.Behind, Text: text}
+	if failure, failed := errors.AsType[*rpc.Failure](err); failed {
+		texts = append(texts, failure.Text)
+	}
+	return &rpc.Failure{Reason: rpc.Behind, Text: rpc.Details(texts)}
 }
 
 // needed is how many endpoints must agree before something is final on a chain.

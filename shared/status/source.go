@@ -77,7 +77,7 @@ func (l *lookup) readSource(ctx context.Context) ([]statement, verdict, *fault.E
 	case l.seen && v.upToDate > 0:
 		// It is in flight, or was replaced: a node without it is no failure then.
 	case len(answers) > v.upToDate:
-		return nil, v, unavailable(network, network, l.stalled(network, answers))
+		return nil, v, unavailable(network, network, l.behind(network, answers, err))
 	case v.upToDate < max(all, 1):
 		return nil, v, unavailable(network, network, err)
 	}

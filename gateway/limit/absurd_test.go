@@ -117,7 +117,7 @@ func TestALibraryPanics(t *testing.T) {
 	t.Parallel()
 	var j journal.Journal
 	panics := func(context.Context, redis.Cmder) error { panic("a bug") }
-	r := &redisCounter{process: panics, timeouts: patient, log: logTo(&j)}
+	r := &redisCounter{process: panics, timeouts: patient, log: logTo(&j), outages: outageLog{log: logTo(&j), now: newClock().Now}}
 	before := safego.Panics()
 	if d, ok := r.allow(alice.id, 30); ok || r.up() {
 		t.Errorf("got %+v, %t and up %t, want a failure", d, ok, r.up())

@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -27,11 +28,17 @@ type Config struct {
 	// without sharing budgets. It may be empty: the keys then begin with
 	// "limit:".
 	RedisPrefix string `env:"REDIS_PREFIX, default=quotegate:" max:"64" chars:"printable"`
+
+	// RedisTimeout is how long a request waits for Redis. It counts with RedisURL alone.
+	RedisTimeout time.Duration `env:"REDIS_TIMEOUT, default=50ms" min:"5ms" max:"1s"`
 }
 
 // Validate reports every problem at once, each naming its variable. It never
 // repeats REDIS_URL, which may hold a password.
 func (c Config) Validate() error {
+	if c.RedisURL == "" {
+		c.RedisTimeout = cmp.Or(c.RedisTimeout, networkTimeout) // nothing waits for it
+	}
 	err := setting.Check(c)
 	if c.RedisURL != "" {
 		_, bad := parseURL(c.RedisURL)

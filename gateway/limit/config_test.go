@@ -3,15 +3,17 @@ package limit
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // TestValidate: every problem is reported, and none of the messages repeats a password.
 func TestValidate(t *testing.T) {
-	url := func(text string) Config { return Config{PerMinute: 30, RedisURL: text} }
+	url := func(text string) Config { return Config{PerMinute: 30, RedisURL: text, RedisTimeout: shortest} }
+	timeout := func(d time.Duration) Config { return Config{RedisURL: "redis://localhost", RedisTimeout: d} }
 	prefix := func(text string) Config { return Config{RedisPrefix: text} }
-	const limits, redisURL, prefixes = "RATE_LIMIT: ", "REDIS_URL: ", "REDIS_PREFIX: "
+	const limits, redisURL, prefixes, timeouts = "RATE_LIMIT: ", "REDIS_URL: ", "REDIS_PREFIX: ", "REDIS_TIMEOUT: "
 	for _, tt := range []struct {
 		name string
 		cfg  Config
@@ -27,9 +29,11 @@ func TestValidate(t *testing.T) {
 		{"cluster", url("redis://a:6379?addr=b:6379&addr=[::1]:6380"), ""},
 		{"cluster in all", url("rediss://user:p%40ss@a.example/?addr=b:6379&pool_size=5"), ""},
 		{"a prefix", prefix("staging/quotegate:"), ""},
+		{"longest timeout", timeout(time.Second), ""},
+		{"a timeout for nothing", Config{RedisTimeout: time.Second}, ""},
 		{"longest prefix", prefix(strings.Repeat("~", 64)), ""},
 
-		{"all at once", Config{PerMinute: -1, RedisURL: "http://localhost", RedisPrefix: "my gateway"}, limits + "|" + prefixes + "|" + redisURL},
+		{"all at once", Config{PerMinute: -1, RedisURL: "http://localhost", RedisPrefix: "my gateway"}, limits + "|" + prefixes + "|" + timeouts + "|" + redisURL},
 		{"too high a limit", Config{PerMinute: MaxPerMinute + 1}, limits},
 		{"redis without scheme", url("localhost:6379"), redisURL},
 		{"redis port", url("redis://localhost:70000"), redisURL},
@@ -49,6 +53,10 @@ func TestValidate(t *testing.T) {
 		{"cluster port", url("redis://a:6379?addr=b:70000"), redisURL},
 		{"cluster with a database", url("redis://a/1?addr=b:6379"), redisURL},
 		{"cluster with db", url("redis://a?addr=b:6379&db=1"), redisURL},
+		{"no timeout", timeout(0), timeouts},
+		{"a timeout too short", timeout(shortest - 1), timeouts},
+		{"a timeout too long", timeout(time.Second + 1), timeouts},
+		{"a timeout too long for nothing", Config{RedisTimeout: time.Hour}, timeouts},
 		{"a prefix too long", prefix(strings.Repeat("x", 64+1)), prefixes},
 		{"a prefix with a space", prefix("a b"), prefixes},
 		{"a prefix with a newline", prefix("a\n"), prefixes},

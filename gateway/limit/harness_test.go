@@ -38,8 +38,12 @@ func logTo(j *journal.Journal) *slog.Logger { return slog.New(slog.NewTextHandle
 // patient waits for Redis so long that a busy machine is no outage.
 var patient = timeouts{answer: 10 * time.Second, start: 30 * time.Second, probe: 20 * time.Millisecond}
 
+// shortest is the least REDIS_TIMEOUT.
+const shortest = 5 * time.Millisecond
+
 func start(t testing.TB, cfg Config, log *slog.Logger, now func() time.Time, wait timeouts) *Limiter {
 	t.Helper()
+	cfg.RedisTimeout = shortest // wait counts instead
 	l, err := newLimiter(t.Context(), cfg, log, now, wait)
 	if err != nil {
 		t.Fatal(err)

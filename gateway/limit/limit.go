@@ -40,7 +40,7 @@ type Limiter struct {
 // answer, New logs that and returns no error. The clock must be monotonic, as
 // time.Now is.
 func New(ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time) (*Limiter, error) {
-	return newLimiter(ctx, cfg, log, now, defaultTimeouts)
+	return newLimiter(ctx, cfg, log, now, timeouts{answer: cfg.RedisTimeout, start: startTimeout, probe: probeEvery})
 }
 
 func newLimiter(
@@ -60,7 +60,7 @@ func newLimiter(
 		return l, nil
 	}
 	var err error
-	l.redis, err = newRedisCounter(ctx, cfg, log, wait)
+	l.redis, err = newRedisCounter(ctx, cfg, log, now, wait)
 	return l, err
 }
 

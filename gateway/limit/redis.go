@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,14 +19,14 @@ import (
 
 // timeouts say how long to wait for Redis.
 type timeouts struct {
-	answer time.Duration // for one decision
+	answer time.Duration // for one decision: REDIS_TIMEOUT
 	start  time.Duration // for the first answer
 	probe  time.Duration // between two attempts to use it again
 }
 
-var defaultTimeouts = timeouts{answer: 50 * time.Millisecond, start: time.Second, probe: time.Second}
-
 const (
+	startTimeout   = time.Second
+	probeEvery     = time.Second
 	networkTimeout = time.Second // for a connection, and for what is sent or received at once
 	probes         = 3           // have to be answered, until Redis is used again
 )
@@ -43,6 +44,7 @@ type redisCounter struct {
 	prefix   string            // of every key
 	timeouts timeouts
 	log      *slog.Logger
+	outages  outageLog
 
 	failed   atomic.Pointer[string] // the key of the failed request; nil while Redis answers
 	stop     context.CancelFunc
@@ -50,7 +52,7 @@ type redisCounter struct {
 }
 
 func newRedisCounter(
-	ctx context.Context, cfg Config, log *slog.Logger, wait timeouts,
+	ctx context.Context, cfg Config, log *slog.Logger, now func() time.Time, wait timeouts,
 ) (*redisCounter, error) {
 	// go-redis writes each failed connection to stderr, through a logger of the
 	// whole process. This package logs the outage once instead.
@@ -59,7 +61,10 @@ func newRedisCounter(
 	if err != nil {
 		return nil, err
 	}
-	r := &redisCounter{client: connect(), prefix: cfg.RedisPrefix + "limit:", timeouts: wait, log: log}
+	r := &redisCounter{
+		client: connect(), prefix: cfg.RedisPrefix + "limit:", timeouts: wait, log: log,
+		outages: outageLog{log: log, now: now},
+	}
 	r.process = r.client.Process
 	if server, ok := r.client.(*redis.Client); ok { // Sentinels lead to one server, too
 		r.process, err = pipelined(server)
@@ -75,7 +80,10 @@ func newRedisCounter(
 	ctx, r.stop = context.WithCancel(context.WithoutCancel(ctx))
 	const what = "probing Redis"
 	r.watching.Go(log, what, func() {
-		safego.Every(ctx, wait.probe, log, what, func() { r.resume(ctx) })
+		safego.Every(ctx, wait.probe, log, what, func() {
+			r.resume(ctx)
+			r.outages.report(r.up)
+		})
 	})
 	return r, nil
 }
@@ -151,13 +159,14 @@ func (r *redisCounter) probe(ctx context.Context, failed string, timeout time.Du
 	return err
 }
 
-// fail switches to counting in memory. It logs only the first failure of an outage. Redis
+// fail switches to counting in memory. Only the first failure of an outage counts as one. Redis
 // repeats the arguments of a command that it does not know, and those of AUTH are the
 // password.
 func (r *redisCounter) fail(key string, err error) {
 	if r.failed.CompareAndSwap(nil, &key) {
 		text, _, _ := strings.Cut(err.Error(), ", with args")
-		r.log.Warn("rate limit: Redis does not respond; counting in memory", "error", fmt.Sprintf("%.300s", text))
+		r.outages.failed(fmt.Sprintf("%.300s", text))
+		r.outages.report(r.up)
 	}
 }
 
@@ -176,7 +185,6 @@ func (r *redisCounter) resume(ctx context.Context) {
 		}
 	}
 	r.failed.Store(nil)
-	r.log.Info("rate limit: Redis responds again; counting there")
 }
 
 // close ends the probes and the connections. Later requests are counted in memory,
@@ -186,4 +194,58 @@ func (r *redisCounter) close() error {
 	r.watching.Wait()
 	r.failed.Store(new(string))
 	return r.client.Close()
+}
+
+// outagePause is the least time between two lines that Redis fails, and between two that it
+// responds again.
+const outagePause = time.Minute
+
+// outageLog logs when Redis fails and when it responds again. Where a line would come too soon
+// after the last one of its kind, a later one tells what holds then, and how often Redis has
+// failed since the last line.
+type outageLog struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu        sync.Mutex
+	error     string    // of the last failure
+	failures  int       // since the last line
+	away      bool      // what the last line says
+	lastAway  time.Time // when each line was last logged
+	lastAgain time.Time
+}
+
+func (o *outageLog) failed(text string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.error = text
+	o.failures++
+}
+
+// report logs what no line has said yet, if it is time. It has to be called now and then.
+func (o *outageLog) report(up func() bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	away := !up()
+	last := &o.lastAgain
+	if away {
+		last = &o.lastAway
+	}
+	now := o.now()
+	isNew := away != o.away || o.failures > 0
+	if !isNew || !last.IsZero() && now.Sub(*last) < outagePause {
+		return
+	}
+	var more []any
+	if o.failures > 1 || !away && o.failures > 0 {
+		more = append(more, "failures", o.failures)
+	}
+	if away {
+		o.log.Warn("rate limit: Redis does not respond; counting in memory", append(more, "error", o.error)...)
+	} else {
+		o.log.Info("rate limit: Redis responds again; counting there", more...)
+	}
+	*last = now
+	o.away = away
+	o.failures = 0
 }

@@ -262,6 +262,73 @@ func TestRedisIsSlow(t *testing.T) {
 	}
 }
 
+// REDIS_TIMEOUT is how long a request waits.
+func TestTimeoutIsConfigured(t *testing.T) {
+	t.Parallel()
+	cfg := Config{PerMinute: 30, RedisURL: "redis://127.0.0.1:1", RedisTimeout: 700 * time.Millisecond}
+	l, err := New(t.Context(), cfg, quiet, time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if got := l.redis.timeouts; got != (timeouts{answer: cfg.RedisTimeout, start: time.Second, probe: time.Second}) {
+		t.Errorf("got %+v", got)
+	}
+}
+
+// The first failure and the first return are logged at once; while Redis flaps, each is one line a
+// minute with what the last one does not tell. The last line is what holds.
+func TestFlappingIsOneLineAMinute(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		up   func(second int) bool
+		want string // the lines, by the second: away or again, and how many failures
+	}{
+		"fine":             {func(int) bool { return true }, ""},
+		"one outage":       {func(s int) bool { return s < 10 || s >= 25 }, "10 away, 25 again"},
+		"stays away":       {func(s int) bool { return s < 10 }, "10 away"},
+		"away, and again":  {func(s int) bool { return s < 10 || s >= 25 && s < 31 }, "10 away, 25 again, 70 away"},
+		"two in a minute":  {func(s int) bool { return s != 10 && s != 20 }, "10 away, 11 again, 71 again 1"},
+		"two outages":      {func(s int) bool { return s != 10 && s != 90 }, "10 away, 11 again, 90 away, 91 again"},
+		"every other time": {func(s int) bool { return s%2 == 0 || s > 150 }, "1 away, 2 again, 61 away 30, 62 again, 121 away 30, 122 again, 182 again 14"},
+		"away most times":  {func(s int) bool { return s%10 == 0 }, "1 away, 10 again, 61 away 6, 70 again, 121 away 6, 130 again, 181 away 6, 190 again, 241 away 6, 250 again"},
+	} {
+		clock := newClock()
+		var got []string
+		var j journal.Journal
+		o := &outageLog{log: logTo(&j), now: clock.Now}
+		wasUp := true
+		for second := range 300 {
+			up := tt.up(second)
+			if wasUp && !up {
+				o.failed("the reason")
+			}
+			wasUp = up
+			before := len(j.String())
+			o.report(func() bool { return up })
+			if line := j.String()[before:]; line != "" {
+				got = append(got, strconv.Itoa(second)+" "+brief(line))
+			}
+			clock.Advance(time.Second)
+		}
+		if text := strings.Join(got, ", "); text != tt.want {
+			t.Errorf("%s: got %q, want %q", name, text, tt.want)
+		}
+	}
+}
+
+// brief is a line about Redis in a word or two.
+func brief(line string) string {
+	what := "again"
+	if strings.Contains(line, "does not respond") && strings.HasSuffix(line, ` error="the reason"`+"\n") {
+		what = "away"
+	}
+	if _, failures, found := strings.Cut(line, " failures="); found {
+		what += " " + strings.Fields(failures)[0]
+	}
+	return what
+}
+
 func nothing(*testing.T, *server) {}
 
 func set(name, value string) func(*testing.T, *server) {

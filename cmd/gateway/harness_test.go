@@ -60,6 +60,7 @@ func startLogging(t testing.TB, env environment, log io.Writer) (base, admin str
 	stopped := false
 	stop = func() error {
 		stopped = true
+		http.DefaultClient.CloseIdleConnections() // or it waits for them to be idle
 		cancel()
 		return <-done
 	}

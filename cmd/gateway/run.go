@@ -30,6 +30,10 @@ const (
 	maxHeaderBytes = 16 << 10
 	drainTimeout   = 25 * time.Second // longer than any request may take
 	logTimeout     = 2 * time.Second  // for the last lines, if the writer is blocked
+
+	leaveIdle    = time.Second // without any request, when the service drains: connections are idle then
+	leaveTimeout = 5 * time.Second
+	leavePause   = 10 * time.Millisecond
 )
 
 // run serves until ctx ends. Then it drains: it stops being ready, finishes the
@@ -83,7 +87,8 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 	}
 	server := newServer(s, writeTimeout, log.Logger)
 	s.connections.watch(ctx, server)
-	s.serve(server, netutil.LimitListener(public, s.connections.max), failed)
+	listener := netutil.LimitListener(public, s.connections.max)
+	s.serve(server, listener, failed)
 
 	addr := public.Addr().String()
 	deployment := s.core.Load().deployment
@@ -99,7 +104,7 @@ func run(ctx context.Context, env environment, stderr io.Writer, ready func(publ
 		return fmt.Errorf("serve: %w", err)
 	case <-ctx.Done():
 	}
-	return s.drain(server, cfg.DrainDelay)
+	return s.drain(server, listener, cfg.DrainDelay)
 }
 
 // taken adds to an error that an address is in use how to choose another one.
@@ -128,17 +133,38 @@ func (s *service) serve(server *http.Server, listener net.Listener, ended chan<-
 
 // drain ends the service without losing a request. During the delay it still
 // accepts requests, but is no longer ready, so that load balancers stop sending.
-func (s *service) drain(server *http.Server, delay time.Duration) error {
+func (s *service) drain(server *http.Server, listener net.Listener, delay time.Duration) error {
 	s.draining.Store(true)
 	s.log.Info("draining")
 	time.Sleep(delay)
 	ctx, cancel := context.WithTimeout(context.Background(), drainTimeout)
 	defer cancel()
-	if err := server.Shutdown(ctx); err != nil {
+	listener.Close() // the server closes it too
+	s.letLeave()
+	if err := server.Shutdown(ctx); err != nil && !errors.Is(err, net.ErrClosed) { // the listener is closed already
 		return errors.Join(fmt.Errorf("drain: %w", err), server.Close())
 	}
 	s.log.Info("stopped")
 	return nil
+}
+
+// letLeave waits until each client has left with an answer that ends its connection, as all
+// answers do while the service drains. Shutdown alone would close a connection between two
+// requests, just when a busy client sends the next one on it. A connection that brings no
+// request for a while is idle, and nothing is lost with it.
+func (s *service) letLeave() {
+	last := time.Now()
+	late := s.late.Load()
+	for end := last.Add(leaveTimeout); s.connections.Open() > 0; time.Sleep(leavePause) {
+		now := time.Now()
+		if n := s.late.Load(); n != late {
+			late = n
+			last = now
+		}
+		if now.Sub(last) >= leaveIdle || now.After(end) {
+			return
+		}
+	}
 }
 
 func newServer(h http.Handler, writeTimeout time.Duration, log *slog.Logger) *http.Server {

@@ -42,6 +42,7 @@ type service struct {
 	log       *slog.Logger
 	parts     gateway.Parts // of the public handler, without the modules
 	draining  atomic.Bool
+	late      atomic.Uint64 // requests since it drains
 
 	connections *connections
 	background  safego.Group  // waits for SIGHUP, and closes what a reload has replaced
@@ -221,8 +222,12 @@ func (s *service) sources(cfg *config, log logs) metrics.Sources {
 // is well.
 func (s *service) usageNotes() []string { return append(s.recorder.Notes(), s.counts.Stats().Notes...) }
 
-// ServeHTTP answers with the current core.
+// ServeHTTP answers with the current core. While the service drains, each answer ends its connection.
 func (s *service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if s.draining.Load() {
+		s.late.Add(1)
+		w.Header().Set("Connection", "close")
+	}
 	s.core.Load().public.ServeHTTP(w, r)
 }
 

@@ -1,6 +1,6 @@
 .PHONY: run devnet test generate build help
 .PHONY: test-all rest check unit vet packages staticcheck race long addable deletable chainable
-.PHONY: tools release bench soak simulate mutants vectors contract contracts interop
+.PHONY: tools release bench soak simulate mutants lockfiles vectors contract contracts interop
 
 .DEFAULT_GOAL := help
 
@@ -103,6 +103,12 @@ chainable: ## add a chain and a token in a copy, as the chapters say; nothing ma
 tools: ## install what the tests need, if run as root
 	.ci/install
 
+##@ Dependencies
+
+lockfiles: ## match the npm lockfiles in testdata to their package.json; needs npm
+	for folder in $(dir $(wildcard testdata/*/package.json)); do npm install --prefix $$folder --package-lock-only \
+		--omit-lockfile-registry-resolved --ignore-scripts --no-audit --no-fund --loglevel=error || exit; done
+
 ##@ A release
 
 # The first time it also builds goreleaser and go-licenses.
@@ -137,22 +143,18 @@ mutants: ## change the money path one operator at a time; list what no test noti
 ##@ Make and compare generated files; not part of the tests, needs npm
 
 vectors: ## encode the calldata vectors anew with two other libraries
-	mkdir -p .scratch/calldata
-	cp testdata/calldata/package.json testdata/calldata/generate.mjs .scratch/calldata/
-	npm install --prefix .scratch/calldata --no-package-lock --loglevel=error
+	.ci/npm calldata
+	cp testdata/calldata/generate.mjs .scratch/calldata/
 	node .scratch/calldata/generate.mjs > testdata/calldata/vectors.json
 
 contract: ## check the openapi.yaml files with the tools that wallet teams use
-	mkdir -p .scratch/openapi
-	cp testdata/openapi/package.json testdata/openapi/.npmrc .scratch/openapi/
-	npm install --prefix .scratch/openapi --loglevel=error
+	.ci/npm openapi
 	go build -o .scratch/openapi/gateway ./cmd/gateway
 	node testdata/openapi/check.mjs
 
 contracts: ## compile the reference contracts with the pinned solc
-	mkdir -p .scratch/contracts
-	cp testdata/contracts/package.json testdata/contracts/.npmrc .scratch/contracts/
-	cd .scratch/contracts && npm install --no-audit --no-fund --ignore-scripts --loglevel=error && node ../../testdata/contracts/compile.mjs
+	.ci/npm contracts
+	cd .scratch/contracts && node ../../testdata/contracts/compile.mjs
 
 interop: ## have the public RAILGUN engine read the notes of a running gateway
 	testdata/interop/run.sh

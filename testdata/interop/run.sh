@@ -11,9 +11,8 @@ here=testdata/interop
 scratch=.scratch/interop
 wallets=${1:-100}
 
-mkdir -p "$scratch"
-cp "$here"/{package.json,.npmrc,interop.mjs} "$scratch"/
-npm install --prefix "$scratch" --loglevel=error
+.ci/npm interop
+cp "$here"/interop.mjs "$scratch"/
 
 gateway=${GATEWAY:-}
 if [ -z "$gateway" ]; then

@@ -1,9 +1,9 @@
 // Package npm gives tests the JavaScript packages that users of the client have: a compiler, bundlers, a wallet
 // library.
 //
-// What it promises: packages are installed once a version of testdata/client/package.json, into .scratch/client, also
-// if several tests ask at the same time. Without npm, or where it cannot install, a test is skipped with a notice, or
-// fails if CI is set.
+// What it promises: packages are installed once a version of the lockfile in testdata/client, into .scratch/client,
+// also if several tests ask at the same time. None of their scripts runs. Without npm, or where it cannot install, a
+// test is skipped with a notice, or fails if CI is set.
 package npm
 
 import (
@@ -40,7 +40,8 @@ func Packages(t testing.TB) string {
 			lacking(t, "there is no "+program+" on this machine")
 		}
 	}
-	source, target := filepath.Join(Root(t), "testdata/client"), filepath.Join(Root(t), ".scratch/client")
+	root := Root(t)
+	target := filepath.Join(root, ".scratch/client")
 	if err := os.MkdirAll(target, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,7 @@ func Packages(t testing.TB) string {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		t.Fatal(err)
 	}
-	wanted, err := os.ReadFile(filepath.Join(source, "package.json"))
+	wanted, err := os.ReadFile(filepath.Join(root, "testdata/client/package-lock.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,15 +61,10 @@ func Packages(t testing.TB) string {
 	if installed, err := os.ReadFile(mark); err == nil && string(installed) == string(wanted) {
 		return modules
 	}
-	for name, data := range map[string][]byte{
-		"package.json": wanted,
-		".npmrc":       []byte("package-lock=false\naudit=false\nfund=false\n"),
-	} {
-		if err := os.WriteFile(filepath.Join(target, name), data, 0o644); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Remove(mark); err != nil && !os.IsNotExist(err) { // npm deletes what is there first
+		t.Fatal(err)
 	}
-	if out, err := Run(t, target, "npm", "install", "--prefer-offline", "--loglevel=error"); err != nil {
+	if out, err := Run(t, root, ".ci/npm", "client"); err != nil {
 		lacking(t, "npm cannot install the packages of testdata/client: "+out)
 	}
 	if err := os.WriteFile(mark, wanted, 0o644); err != nil {

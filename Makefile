@@ -75,7 +75,8 @@ packages: ## download the npm packages of the long tests, in the background
 	@go test -count=1 -run '^TestPackages$$' ./shared/testkit/npm >/dev/null 2>&1 &
 
 staticcheck: ## run staticcheck
-	go tool staticcheck ./...
+	go build -C .ci/tools -o ../../.scratch/tools/ honnef.co/go/tools/cmd/staticcheck
+	.scratch/tools/staticcheck ./...
 
 # SQLite and the virtual machine of the simulated chains are not instrumented: that would take minutes, and find nothing
 # of ours.

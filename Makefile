@@ -1,6 +1,6 @@
 .PHONY: run devnet test generate build help
 .PHONY: test-all rest check unit vet packages staticcheck race long addable deletable chainable
-.PHONY: tools release bench soak simulate mutants lockfiles vectors contract contracts interop
+.PHONY: tools release bench soak simulate mutants vulncheck lockfiles vectors contract contracts interop
 
 .DEFAULT_GOAL := help
 
@@ -105,6 +105,10 @@ tools: ## install what the tests need, if run as root
 	.ci/install
 
 ##@ Dependencies
+
+# Not part of the tests: what it finds depends on the day.
+vulncheck: ## fail if the code calls something with a known vulnerability; needs the network
+	.ci/vulncheck
 
 lockfiles: ## match the npm lockfiles in testdata to their package.json; needs npm
 	for folder in $(dir $(wildcard testdata/*/package.json)); do npm install --prefix $$folder --package-lock-only \

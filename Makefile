@@ -121,7 +121,9 @@ release: export VERSION = $(shell sed -n 's/.*"version": "\(.*\)".*/\1/p' v3/cli
 release: export COMMIT_TIME = $(shell git log -1 --format=%ct)
 release: export COMMIT_DATE = $(shell git log -1 --format=%cI)
 release: export GOFLAGS :=
-release: ## make dist/: static binaries, npm package, licences, checksums; needs npm
+release: ## make dist/: static binaries, npm package, licences, SBOMs, checksums; needs npm
+	CGO_ENABLED=0 go build -C .ci/tools -trimpath -buildvcs=false -o ../../.scratch/tools/ \
+		github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod
 	go run github.com/goreleaser/goreleaser/v2@v2.15.1 release --snapshot --clean --config .ci/goreleaser.yaml
 	mv .scratch/release/* dist/
 

@@ -63,6 +63,7 @@ var foreign = map[string]string{
 	"GOMEMLIMIT":                          "Go reads it",
 	"HELP":                                "Prometheus calls the text of a metric so",
 	"RATELIMIT":                           "a name that only resembles a setting",
+	"SHA256SUMS":                          ".ci/goreleaser.yaml names a file so",
 	"Insufficient max fee":                "the issuer's contract reverts with it",
 	"… database or disk is full":          "SQLite returns it",
 	"limit: count a refused request once": "the subject of a commit",

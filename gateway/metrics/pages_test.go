@@ -60,9 +60,11 @@ func TestPagesQuoteWhatThereIs(t *testing.T) {
 var foreign = map[string]string{
 	"CROSSSLOT":                           "Redis answers it",
 	"MOVED":                               "Redis answers it",
+	"GOMAXPROCS":                          "Go reads it",
 	"GOMEMLIMIT":                          "Go reads it",
 	"HELP":                                "Prometheus calls the text of a metric so",
 	"RATELIMIT":                           "a name that only resembles a setting",
+	"REDIS_SERVICE_HOST":                  "Kubernetes sets it",
 	"SHA256SUMS":                          ".ci/goreleaser.yaml names a file so",
 	"Insufficient max fee":                "the issuer's contract reverts with it",
 	"… database or disk is full":          "SQLite returns it",
@@ -83,7 +85,7 @@ var (
 	logLineForm  = regexp.MustCompile("log\\s+lines?\\s+(`[^`]+`(?:(?:,|\\s+or|\\s+and)\\s+`[^`]+`)*)")
 	codeForm     = regexp.MustCompile(`^[A-Z][A-Z0-9_]{2,}$`)
 	sentenceForm = regexp.MustCompile(`^[\pL\d ,:;.()…%-]+$`)
-	otherForm    = regexp.MustCompile(`\w\(|^(?:gateway|go|journalctl|make|quote|systemctl) `) // a call or a command
+	otherForm    = regexp.MustCompile(`\w\(|^(?:docker|gateway|go|journalctl|kubectl|make|quote|systemctl) `) // a call or a command
 	wordForm     = regexp.MustCompile(`\b[A-Za-z][a-z]*\b`)
 	fencedForm   = regexp.MustCompile("(?ms)^```.*?^```$")
 	ticksForm    = regexp.MustCompile("`([^`]+)`")

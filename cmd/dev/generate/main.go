@@ -5,6 +5,7 @@
 //   - The contract files that are served, v*/openapi.yaml and v*/openapi.json, from v*/contract.yaml and
 //     shared/api/contract.
 //   - The client in JavaScript that is packed and served, v3/client/npm, from v3/client/npm/src: this needs npm.
+//   - The nginx of docs/operate/compose.yaml, from the block of docs/operate/instances.md.
 //   - The goldens.
 //
 // The tests of this package compare without writing.
@@ -19,7 +20,7 @@ import (
 
 func main() {
 	// Each needs what the one before wrote.
-	for _, step := range []func() error{writeParts, writeContracts, writeClient, writeGoldens} {
+	for _, step := range []func() error{writeParts, writeContracts, writeClient, writeNginx, writeGoldens} {
 		if err := step(); err != nil {
 			fmt.Fprintln(os.Stderr, "generate:", err)
 			os.Exit(1)
@@ -76,6 +77,9 @@ func writeContracts() error {
 
 // writeClient makes the test of the client write what it compiles.
 func writeClient() error { return update("^TestClientBuild$", "./v3") }
+
+// writeNginx makes the test of the file write it.
+func writeNginx() error { return update("^TestNginxOfCompose$", "./cmd/gateway") }
 
 // writeGoldens makes the tests of each version record the gateway's answers.
 func writeGoldens() error {

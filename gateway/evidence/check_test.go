@@ -234,6 +234,17 @@ func TestServerCodes(t *testing.T) {
 	}
 }
 
+// A file that does not answer in time is said in words, too.
+func TestSlowFile(t *testing.T) {
+	db := open(t, evidence.Config{DB: filepath.Join(t.TempDir(), "usage.db")})
+	late, cancel := context.WithTimeout(t.Context(), -time.Second)
+	defer cancel()
+	_, err := db.Report(late, evidence.Query{})
+	if !strings.HasPrefix(fmt.Sprint(err), "SQLite: timed out") || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // A backup is a copy that a service can begin with, while another one writes.
 func TestBackup(t *testing.T) {
 	dir := t.TempDir()

@@ -176,7 +176,7 @@ func (c conn) lock(ctx context.Context, name string) error {
 	return err
 }
 
-// serverError says why PostgreSQL did not answer, in words of our own. The text of the
+// serverError says why a database did not answer, in words of our own. The text of the
 // driver has the host, the user and the database.
 type serverError struct {
 	text  string
@@ -187,9 +187,15 @@ func (e *serverError) Error() string { return e.text }
 
 func (e *serverError) Unwrap() error { return e.cause }
 
-// explain makes an error one without the address of a server.
+// explain makes an error one in words, without the address of a server. SQLite has its own.
 func (db *DB) explain(err error) error {
-	if _, done := errors.AsType[*serverError](err); err == nil || done || !db.shared {
+	_, done := errors.AsType[*serverError](err)
+	switch {
+	case err == nil || done:
+		return err
+	case !db.shared && errors.Is(err, context.DeadlineExceeded):
+		return &serverError{"SQLite: timed out", err}
+	case !db.shared:
 		return err
 	}
 	refusal, refused := errors.AsType[*pgconn.PgError](err)

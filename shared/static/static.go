@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/quotegate/quotegate/shared/version"
@@ -51,18 +52,20 @@ func qualities(headers ...string) map[string]float64 {
 
 // Document serves a body that does not change while the service runs. Caches may store it for
 // maxAge, and a client whose copy is current gets 304. It is compressed for clients that
-// accept gzip.
+// accept gzip, when the first of them asks: to compress all would be half the work of a start.
 func Document(contentType string, body []byte, maxAge time.Duration) version.Handler {
 	cacheControl := "public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))
-	plain, zipped := newVariant(body), newVariant(compress(body))
+	plain := sync.OnceValue(func() *variant { return newVariant(body) })
+	zipped := sync.OnceValue(func() *variant { return newVariant(compress(body)) })
 	return func(w http.ResponseWriter, r *version.Request) error {
 		h := w.Header()
-		v := &plain
+		choose := plain
 		h.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
 			h.Set("Content-Encoding", "gzip")
-			v = &zipped
+			choose = zipped
 		}
+		v := choose()
 		h.Set("Cache-Control", cacheControl)
 		h.Set("ETag", v.etag)
 		known := strings.Join(r.Header["If-None-Match"], ",")
@@ -90,9 +93,9 @@ type variant struct {
 	etag string
 }
 
-func newVariant(body []byte) variant {
+func newVariant(body []byte) *variant {
 	sum := sha256.Sum256(body)
-	return variant{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	return &variant{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }
 
 func compress(body []byte) []byte {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/quotegate/quotegate/shared/testkit/pages"
@@ -175,6 +176,16 @@ func TestMatch(t *testing.T) {
 		if got := pages.MatchJSON(c.shown, c.printed); got != c.want {
 			t.Errorf("%s: got %v", name, got)
 		}
+	}
+}
+
+// TestEnd wants everything that a command started to have ended, also what the shell does not wait for.
+func TestEnd(t *testing.T) {
+	shell := pages.Shell{Dir: t.TempDir(), Env: os.Environ()}
+	slow := "(trap 'sleep 0.5; touch ended; exit' TERM; echo serving; while :; do sleep 0.01; done) 2>/dev/null | tee log"
+	shell.Serve(t, slow, "serving").End(syscall.SIGTERM)
+	if _, err := os.Stat(filepath.Join(shell.Dir, "ended")); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -81,7 +81,7 @@ type Server struct {
 	cmd  *exec.Cmd
 	mu   sync.Mutex
 	text bytes.Buffer
-	done chan struct{}
+	done chan struct{} // closed when the command and all that it started have ended
 }
 
 // Write keeps what the command prints.
@@ -105,11 +105,21 @@ func (s *Shell) Serve(t testing.TB, command, until string) *Server {
 	t.Helper()
 	server := &Server{cmd: s.command(context.Background(), command), done: make(chan struct{})}
 	server.cmd.Stdout, server.cmd.Stderr = server, server
-	if err := server.cmd.Start(); err != nil {
+	// The shell and tee end at once, while the gateway between them still writes its counts. Each has this file open.
+	lives, open, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	server.cmd.ExtraFiles = []*os.File{open}
+	err = server.cmd.Start()
+	_ = open.Close()
+	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {
 		_ = server.cmd.Wait() // it is ended with a signal
+		_, _ = io.Copy(io.Discard, lives)
+		_ = lives.Close()
 		close(server.done)
 	}()
 	t.Cleanup(func() { server.End(syscall.SIGTERM) })

@@ -42,12 +42,13 @@ test-all: test rest ## everything CI checks: make test, then make rest
 
 rest: packages vet staticcheck race long addable deletable chainable ## what make test leaves out
 
-# The compiler, the linker and the linters are quicker where they collect garbage seldom. The tests collect it as usual.
-unit vet staticcheck race long addable deletable chainable: export GOGC := 400
+# The compiler, the linker and the linters are quicker where they collect garbage seldom.
+vet staticcheck deletable chainable: export GOGC := 400
 
-# Nobody debugs these binaries, and without that they are linked in half the time. Some tests wait, so that two more
-# packages than there are processors run at a time.
-tested := -timeout=40m -ldflags=-w -exec='env -u GOGC' -shuffle=on -p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# The tests collect garbage as usual. Nobody debugs these binaries, and without that they are linked in half the time.
+# Some tests wait, so that two more packages than there are processors run at a time.
+tested := -timeout=40m -ldflags=-w -toolexec='env GOGC=400' -shuffle=on \
+	-p=$(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
 
 # Where goroutines meet. cmd/dev/soak loads a gateway that has the race detector too.
 raced := ./cmd/gateway ./cmd/dev/soak ./cmd/internal/child \

@@ -128,6 +128,5 @@ func ParseAddress(text string) (common.Address, error) {
 var (
 	errShape = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
 	// ErrChecksum is the error of an address that is mistyped.
-	ErrChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
-		"check it for typos, or send it in lower case")
+	ErrChecksum = errors.New("has a typo: its EIP-55 checksum does not match. Copy it again from your wallet")
 )

@@ -182,8 +182,7 @@ func Unpayable(a common.Address) string {
 
 var (
 	errShape    = errors.New("is not an EVM address: it must be 0x followed by 40 hexadecimal digits")
-	errChecksum = errors.New("is in mixed case but its EIP-55 checksum does not match: " +
-		"check it for typos, or write it in lower case")
+	errChecksum = errors.New("has a typo: its EIP-55 checksum does not match. Copy it again from your wallet")
 )
 
 // ReadAddress reads 0x and 40 hexadecimal digits in any case, as an answer may write them. The error is a sentence

@@ -4,6 +4,7 @@ go 1.26.8
 
 require (
 	filippo.io/edwards25519 v1.2.0
+	github.com/andybalholm/brotli v1.2.7
 	github.com/chromedp/cdproto v0.159.1
 	github.com/chromedp/chromedp v0.22.0
 	github.com/dchest/siphash v1.2.3

@@ -1,5 +1,5 @@
 // Package static serves documents that do not change while the service runs, with an ETag and
-// compressed for clients that accept gzip. It also has what pages need: hashes for a
+// compressed for clients that accept Brotli or gzip. It also has what pages need: hashes for a
 // Content-Security-Policy, and the choice between HTML and JSON.
 package static
 
@@ -9,11 +9,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/andybalholm/brotli"
 
 	"github.com/quotegate/quotegate/shared/version"
 )
@@ -51,21 +54,23 @@ func qualities(headers ...string) map[string]float64 {
 }
 
 // Document serves a body that does not change while the service runs. Caches may store it for
-// maxAge, and a client whose copy is current gets 304. It is compressed for clients that
-// accept gzip, when the first of them asks: to compress all would be half the work of a start.
+// maxAge, and a client whose copy is current gets 304. It is compressed as a client prefers,
+// when the first such client asks: to compress all would be half the work of a start.
 func Document(contentType string, body []byte, maxAge time.Duration) version.Handler {
 	cacheControl := "public, max-age=" + strconv.Itoa(int(maxAge.Seconds()))
-	plain := sync.OnceValue(func() *variant { return newVariant(body) })
-	zipped := sync.OnceValue(func() *variant { return newVariant(compress(body)) })
+	variants := map[string]func() *variant{
+		"":     sync.OnceValue(func() *variant { return newVariant(body) }),
+		"gzip": sync.OnceValue(func() *variant { return newVariant(gzipped(body)) }),
+		"br":   sync.OnceValue(func() *variant { return newVariant(brotlied(body)) }),
+	}
 	return func(w http.ResponseWriter, r *version.Request) error {
 		h := w.Header()
-		choose := plain
 		h.Add("Vary", "Accept-Encoding")
-		if acceptsGzip(r.Header.Get("Accept-Encoding")) {
-			h.Set("Content-Encoding", "gzip")
-			choose = zipped
+		encoding := preferred(r.Header.Get("Accept-Encoding"))
+		if encoding != "" {
+			h.Set("Content-Encoding", encoding)
 		}
-		v := choose()
+		v := variants[encoding]()
 		h.Set("Cache-Control", cacheControl)
 		h.Set("ETag", v.etag)
 		known := strings.Join(r.Header["If-None-Match"], ",")
@@ -98,20 +103,38 @@ func newVariant(body []byte) *variant {
 	return &variant{body, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }
 
-func compress(body []byte) []byte {
-	var zipped bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is valid
-	_, _ = z.Write(body)                                       // a buffer takes everything
-	_ = z.Close()
-	return zipped.Bytes()
+func gzipped(body []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is valid
+	return written(z, body, &b)
 }
 
-// acceptsGzip reports whether an Accept-Encoding header accepts gzip, by name or else
-// by *.
-func acceptsGzip(header string) bool {
+// brotlied takes a seventh less than gzip, and a second for a megabyte.
+func brotlied(body []byte) []byte {
+	var b bytes.Buffer
+	return written(brotli.NewWriterLevel(&b, brotli.BestCompression), body, &b)
+}
+
+func written(w io.WriteCloser, body []byte, to *bytes.Buffer) []byte {
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return to.Bytes()
+}
+
+// preferred is br, gzip or, for a client that accepts neither by name nor by *, empty.
+func preferred(header string) string {
 	accepted := qualities(header)
-	if quality, named := accepted["gzip"]; named {
-		return quality > 0
+	quality := func(encoding string) float64 {
+		if q, named := accepted[encoding]; named {
+			return q
+		}
+		return accepted["*"]
 	}
-	return accepted["*"] > 0
+	switch br, gz := quality("br"), quality("gzip"); {
+	case br > 0 && br >= gz:
+		return "br"
+	case gz > 0:
+		return "gzip"
+	}
+	return ""
 }

@@ -82,7 +82,7 @@ func readOthers(t *testing.T, input *verifyInput) []otherKnown {
 		{name: "a new kind of route", Known: changed("DIRECT", "TELEPORT"), Request: request, Quote: plain, says: `does not know routes of type "TELEPORT": use a newer one.`},
 		{name: "a pair that is gone", Known: changed("369", "56"), Request: request, Quote: plain, says: "request must have a supported pair"},
 		{name: "a pair that is there twice", Known: listing("{"+pair, `{`+pair+`,"feeChainId":369,"to":"`+evil+`"},{`+pair), Request: request, Quote: plain, says: `The listing must have one row for "USDC" on chain 1 to "USDC" on chain 369`},
-		{name: "another address of a known token", Known: listing(usdc, evil), Request: request, Quote: plain, says: "The listing must have " + usdc + " with 6 decimals for USDC on chain 1."},
+		{name: "another address of a known token", Known: listing(usdc, evil), Request: request, Quote: plain, says: "The listing must have " + strings.ToLower(usdc) + " with 6 decimals for USDC on chain 1."},
 		{name: "another contract", Known: listing(router, evil), Request: request, Quote: plain, says: `to is "` + router + `", but must be "0xfb69`},
 		{name: "reviewed routers win", Known: with(listing(), "routers", reviewed), Request: request, Quote: plain, says: `but must be "0xfb69`},
 		{name: "nothing known", Known: map[string]any{}, Request: request, Quote: plain, says: "routers must have one row"},

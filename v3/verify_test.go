@@ -467,7 +467,7 @@ func judgePairs(t *testing.T, got []verifyPair) {
 }
 
 func mapToken(t chain.Token) verifyToken {
-	return verifyToken{t.Address.String(), t.Symbol, t.Decimals, t.ChainID}
+	return verifyToken{strings.ToLower(t.Address.String()), t.Symbol, t.Decimals, t.ChainID}
 }
 
 // needNode skips a test where there is no Node.js. In CI it fails instead.

@@ -124,7 +124,8 @@ func tokenObject() []string {
 	for _, symbol := range chain.Symbols {
 		var entries []string
 		for _, t := range tokensOf(symbol) {
-			entries = append(entries, fmt.Sprintf("%s: ['%s', %d],", t.ChainID, t.Address, t.Decimals))
+			address := strings.ToLower(t.Address.String()) // which takes less to transfer
+			entries = append(entries, fmt.Sprintf("%s: ['%s', %d],", t.ChainID, address, t.Decimals))
 		}
 		lines = append(lines, "  "+symbol+": {")
 		for pair := range slices.Chunk(entries, 2) {

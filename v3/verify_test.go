@@ -66,7 +66,8 @@ type alteration struct {
 	Of   string          `json:"of"`
 	Base string          `json:"base"`
 	Edit json.RawMessage `json:"edit"`
-	JS   string          `json:"js"` // what one of the problems must say
+	Says []string        `json:"says"` // all problems, in both languages
+	JS   string          `json:"js"`   // or what one of this client's must say, of an answer that has another form
 }
 
 // alteredListing is a case of testdata/verify/listings.json, which says what the fields mean. The Go client has the same.
@@ -209,7 +210,10 @@ func readVerifyInput(t *testing.T) verifyInput {
 		input.Quotes = append(input.Quotes, verifyQuote{"details/" + d.Name, request, body})
 	}
 	for _, a := range details.Alterations {
-		input.Alterations = append(input.Alterations, alteration{"details/" + a.Name, "quote", "details/" + a.Base, a.Edit, a.JS})
+		a.Name = "details/" + a.Name
+		a.Of = "quote"
+		a.Base = "details/" + a.Base
+		input.Alterations = append(input.Alterations, a)
 	}
 	var alterations []alteration
 	decodeFile(t, "../testdata/verify/alterations.json", &alterations)
@@ -256,12 +260,12 @@ func everyPair(t *testing.T) (quotes []verifyQuote) {
 
 // otherRequests are all to be refused.
 var otherRequests = []otherRequest{
-	{"another amount", "direct", map[string]string{"amount": "123456788"}, `srcAmount is "123456789", but must be "123456788".`},
-	{"another destination", "outbound", map[string]string{"dstChain": "8453"}, "destToken.chainId is 1, but must be 8453."},
-	{"another token", "direct", map[string]string{"srcToken": "USDT"}, `srcToken.symbol is "USDC", but must be "USDT".`},
-	{"another recipient", "direct", map[string]string{"recipient": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, `arguments.recipient is "0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", but must be "0xfb69`},
-	{"an integrator", "direct", map[string]string{"integratorId": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, "fee.integrator.id is left out"},
-	{"another integrator", "integrator-address", map[string]string{"integratorId": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, `arguments.integratorId is "0x`},
+	{"another amount", "direct", map[string]string{"amount": "123456788"}, "You would pay a different amount. Quote: 123456789 · yours: 123456788 (srcAmount)"},
+	{"another destination", "outbound", map[string]string{"dstChain": "8453"}, "The money would arrive on a different chain. Quote: 1 · yours: 8453 (destToken.chainId)"},
+	{"another token", "direct", map[string]string{"srcToken": "USDT"}, "You would pay with a different token. Quote: USDC · yours: USDT (srcToken.symbol)"},
+	{"another recipient", "direct", map[string]string{"recipient": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, "The money would go to someone else. Quote: 0x5aae…eaed · yours: 0xfb69…d359 (methodParameters.calldata.arguments.recipient)"},
+	{"an integrator", "direct", map[string]string{"integratorId": "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"}, "The integrator's fee would go to someone else. Quote: left out · expected: "},
+	{"another integrator", "integrator-address", map[string]string{"integratorId": "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed"}, "The integrator's fee would go to someone else. Quote: 0xfb69…d359 · expected: 0x5aae…eaed (fee.integrator.address)"},
 	{"no such pair", "direct", map[string]string{"dstChain": "10"}, "request must have a supported pair"},
 	{"chain in hexadecimal", "direct", map[string]string{"srcChain": "0x1"}, "request must have a supported pair"},
 	{"no amount", "direct", map[string]string{"amount": ""}, `request.amount is "", but must be 10000000 to 25000000000.`},
@@ -293,7 +297,11 @@ func judge(t *testing.T, input verifyInput, data []byte) {
 		judgeQuote(t, q, got.Quotes[q.Name], input.Now)
 	}
 	for _, a := range input.Alterations {
-		wantRefused(t, a.Name, got.Alterations[a.Name], a.JS)
+		report := got.Alterations[a.Name]
+		wantRefused(t, a.Name, report, cmp.Or(a.JS, strings.Join(a.Says, "\n")))
+		if a.Says != nil && !slices.Equal(report.Problems, a.Says) {
+			t.Errorf("%s: got %q, want %q", a.Name, report.Problems, a.Says)
+		}
 	}
 	for _, r := range input.Requests {
 		wantRefused(t, "request: "+r.Name, got.Requests[r.Name], r.says)

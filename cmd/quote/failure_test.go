@@ -63,6 +63,7 @@ func TestFailures(t *testing.T) {
 	}
 	_, noPair, _ := strings.Cut(string(answer), "\n{")
 	lie := func(answer string) string { return strings.Replace(answer, "123086419", "123086418", 1) }
+	steal := strings.NewReplacer("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed", "fb6916095ca1df60bb79ce92ce3ea74c37c5d359").Replace
 	env := map[string]string{"QUOTE_KEY": strings.Repeat("1", 64)}
 	reviewed := strings.NewReplacer(pool.Hex(), "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359", `"name": "reference"`, `"name": "mine"`)
 	mine := filepath.Join(t.TempDir(), "mine.json")
@@ -86,13 +87,19 @@ func TestFailures(t *testing.T) {
 		"recipient": {startGateway(t, truth), with(wish, "-recipient", pool.Hex()), 1, client.InvalidRecipient, []string{
 			`"param":"recipient"`, `"reason":"CONTRACT"`,
 		}},
-		"a lie": {startGateway(t, lie), wish, 1, client.Unverified, []string{`"problems":["destAmount: `}},
+		"a lie": {startGateway(t, lie), wish, 1, client.Unverified, []string{
+			`"problems":["A different amount would arrive. Quote: 123086418 · expected: 123086419 (destAmount)"`,
+		}},
+		"another recipient": {startGateway(t, steal), wish, 1, client.Unverified, []string{
+			`"problems":["The money would go to someone else. Quote: 0xfb69…d359 · yours: 0x5aae…eaed (details.call.arguments.recipient)"`,
+			`yours: 0x5aae…eaed (methodParameters.calldata.arguments.recipient)"`,
+		}},
 		"a warning": {warn(t, "This quote must not be signed: not today"), with(wish, "-execute", "-rpc", nobody), 1, client.Unverified, []string{
 			`{"error":"do not sign this quote: it matches the request, but carries a warning:\nthe gateway itself warns: `,
 			`"problems":["the gateway itself warns: \"This quote must not be signed: not today\""]}`,
 		}},
 		"other contracts": {startGateway(t, truth), with(wish, "-deployment", mine), 1, client.Unverified, []string{
-			`to: got \"0x`,
+			`"You would pay a different contract. Quote: 0x2ad5…229d · expected: 0xfb69…d359 (to)"`,
 		}},
 		"no such pair": {nobody, with(wish, "-to", "USDC@10"), 2, client.UnsupportedPair, []string{
 			`"alternatives":[{"dstChain":"369","dstToken":"USDC"},`, "Unsupported swap pair: USDC on chain 1 to USDC on chain 10",

@@ -58,7 +58,7 @@ func referenceSignsNothing(t *testing.T, w *world) {
 			name: "a lie", do: "alter('/v3/swap/quote', 'destAmount', '1'); await quote(usdc);",
 			want: []string{
 				"alert: This quote is not what you asked for. It cannot be sent.|The gateway itself warns: \"This quote must not",
-				`destAmount is "1", but must be "99700000".`, "send: none",
+				`A different amount would arrive. Quote: 1 · expected: 99700000 (destAmount)`, "send: none",
 			},
 		},
 	)
@@ -177,8 +177,8 @@ func quotes(t *testing.T, w *world) {
 			name: "all digits", stays: true, want: []string{"1.228395050672839506 ETH"},
 			do: "await quote({ ...usdc, from: 'WETH@369', to: 'ETH@8453', amount: '1.234567890123456789' }); document.querySelector('#answer .digits').click();",
 		},
-		lie("another contract", "/v3/swap/quote", "to", "partner", `to is "`+partner+`"`),
-		lie("another amount", "/v3/swap/quote", "destAmount", "'99700001'", `destAmount is "99700001"`),
+		lie("another contract", "/v3/swap/quote", "to", "partner", "You would pay a different contract. Quote: 0xfb69…d359 · expected: 0x2ad5…229d (to)"),
+		lie("another amount", "/v3/swap/quote", "destAmount", "'99700001'", "A different amount would arrive. Quote: 99700001 · expected: 99700000 (destAmount)"),
 		lie("other bytes", "/v3/swap/quote", "methodParameters.calldata", "'0x'", ""),
 		row{
 			name: "warned of", stays: true, do: "wallet(); await quote(usdc);",
@@ -205,7 +205,7 @@ func pins(t *testing.T, w *world) {
 	_, routers := ask(t, w.gateway, "GET", "/v3/app/routers")
 	_, pairs := ask(t, w.gateway, "GET", "/v3/app/pairs")
 	swapped := strings.NewReplacer("0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", partner)
-	const mustBe = `to is "0x2AD529b5B3443Dd5a054790E84A9aB76A2cD229d", but must be "0xfb6916095ca1df60bb79ce92ce3ea74c37c5d359".`
+	const mustBe = "You would pay a different contract. Quote: 0x2ad5…229d · expected: 0xfb69…d359 (to)"
 	pin := func(name, file, form, alert string) row {
 		want := []string{"alert: This quote is not what you asked for", alert, "send: none"}
 		if alert == "" {
@@ -223,7 +223,7 @@ func pins(t *testing.T, w *world) {
 		pin("pairs", pairs, "USDC@1", ""),
 		pin("other pairs", swapped.Replace(pairs), "USDC@1", mustBe),
 		pin("other deployment", swapped.Replace(reference), "USDC@1", mustBe),
-		pin("other deployment, burn", strings.Replace(reference, "0x25b3", "0x25b4", 1), "USDC@10", `mintRecipient is "0x`),
+		pin("other deployment, burn", strings.Replace(reference, "0x25b3", "0x25b4", 1), "USDC@10", "at byte 13 (details.call.arguments.mintRecipient)"),
 		pin("no JSON", "<script>alert(1)</script>", "USDC@1", "routers must have one row"),
 		pin("no pools", `{"pools": [], "settlement": {}}`, "USDC@1", "routers must have one row"),
 		pin("nested", strings.Repeat("[", 100_000), "USDC@1", "routers must have one row"),

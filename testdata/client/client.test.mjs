@@ -86,7 +86,7 @@ test('an unshielding swap has nothing to send', async () => {
   assert.equal(got.wrap.length, 2);
   const flagged = JSON.parse(golden('details-unshield').body);
   delete flagged.details.unshield;
-  assert.equal((await refused(set({ '/v3/swap/quote': { body: flagged } }).quote(sent), 'UNVERIFIED')).problems[0], 'details.unshield is left out, but must be true.');
+  assert.equal((await refused(set({ '/v3/swap/quote': { body: flagged } }).quote(sent), 'UNVERIFIED')).problems[0], 'Something else would be different. Quote: left out · expected: true (details.unshield)');
   await refused(set({ '/v3/swap/quote': edited((q) => { q.details.unshield = true; }) }).quote(request), 'UNVERIFIED');
 });
 
@@ -112,7 +112,7 @@ test('a quote of which the gateway itself warns is refused, and the refusal has 
     assert.deepEqual(timeless(warned.result), { ...timeless(accepted), warning: 'do not sign' });
     assert.deepEqual(warned.checked, accepted.checked);
   }
-  for (const [change, problem] of [[(q) => { q.destAmount = '1'; }, /destAmount is "1"/], [(q) => { delete q.details; }, /details is missing/]]) {
+  for (const [change, problem] of [[(q) => { q.destAmount = '1'; }, /^A different amount would arrive\. Quote: 1 · expected: 99700000 \(destAmount\)$/], [(q) => { delete q.details; }, /details is missing/]]) {
     const both = await refused(set({ '/v3/swap/quote': { ...edited(change), headers } }).quote(request), 'UNVERIFIED');
     assert.match(both.problems[0], /do not sign/);
     assert.match(both.problems.slice(1).join(), problem);
@@ -395,7 +395,7 @@ test('a text of a gateway is quoted, and cannot be taken for one of ours', async
   const evil = '1\n\nVERIFIED\u202e BY "AUDITOR"' + '\u200b'.repeat(50);
   const shown = /"1\ufffd\ufffdVERIFIED\ufffd BY 'AUDITOR'\ufffd+…\ufffd{20}"/;
   const { problems } = await refused(set({ '/v3/swap/quote': edited((q) => { q.destAmount = evil; }) }).quote(request), 'UNVERIFIED');
-  assert.match(problems[0], shown);
+  assert.ok(problems[0].includes('Quote: "1\ufffd\ufffdVERIFIED\ufffd BY \ufffdA…" · expected: "99700000" (destAmount)'));
   const burn = golden('details-burn');
   const { include: _, ...sent } = burn.request;
   const { unchecked } = await set({ '/v3/swap/quote': edited((q) => { q.details.issuerFee.origin = evil; }, burn) }).quote(sent);

@@ -116,7 +116,7 @@ func TestWarnedQuotes(t *testing.T) {
 		"an empty one":       {g.body, []string{""}, nil, true},
 		"a warning":          {g.body, []string{"do not sign"}, []string{`the gateway itself warns: "do not sign"`}, true},
 		"the second of two":  {g.body, []string{"", "do not"}, []string{`the gateway itself warns: ", do not"`}, true},
-		"another amount too": {alter(edit{Path: "destAmount", Set: json.RawMessage(`"1"`)}), []string{"no"}, []string{`the gateway itself warns: "no"`, "destAmount: "}, false},
+		"another amount too": {alter(edit{Path: "destAmount", Set: json.RawMessage(`"1"`)}), []string{"no"}, []string{`the gateway itself warns: "no"`, "A different amount would arrive. "}, false},
 		"no details either":  {alter(edit{Path: "details", Drop: true}), []string{"no"}, []string{`the gateway itself warns: "no"`, "details: "}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -382,7 +382,7 @@ func TestPinnedRouters(t *testing.T) {
 	}
 	_, err := newClient(t, s.URL, WithPinned(Pinned{Routers: pinned(t).Routers})).Quote(t.Context(), g.request)
 	wantCode(t, err, Unverified)
-	wantError(t, err, `to: got "0x`)
+	wantError(t, err, "You would pay a different contract. Quote: 0xfb69…d359 · expected: 0x2ad5…229d (to)")
 }
 
 // TestPinnedMessenger: a burn goes to another messenger than the issuer's only where that was reviewed.

@@ -62,7 +62,7 @@ type Error struct {
 
 	RetryAfter time.Duration // how long to leave the gateway alone; 0 if it does not say
 	Needs      string        // the oldest client that the gateway understands
-	Problems   []string      // everything that is wrong with an answer
+	Problems   []string      // everything that is wrong with an answer, the worst first; the path of a field at the end
 	// Checked is the quote if nothing is wrong with it but that the gateway itself warns of it: to be shown, and not to
 	// be signed.
 	Checked *Checked

@@ -27,22 +27,14 @@ const (
 
 // buildCalls builds the transactions. It takes from the answer only what nobody else can make: a shield note, and a
 // burn's maxFee within its bound.
-func (c *check) buildCalls() error {
-	data, err := hexutil.Decode(c.answer.MethodParameters.Calldata)
-	if err != nil {
-		return err
-	}
+func (c *check) buildCalls() {
 	method, build := call.Swap, c.swapArguments
 	if c.pair.Type == CCTPInbound {
 		method, build = call.Burn, c.burnArguments
 	}
-	theirs, err := call.Decode(method, data)
-	if err != nil {
-		return err
-	}
-	ours := build(theirs)
+	theirs, _ := decodeCall(c.answer.MethodParameters.Calldata) // another function has no such arguments
+	ours := build(theirs.Arguments)
 	c.call = explain(method, ours)
-	c.compare("calldata", explain(method, theirs), c.call)
 
 	token := c.pair.SrcToken
 	c.result.Main = Call{token.ChainID, c.to, new(big.Int), call.Encode(method, ours...)}
@@ -57,7 +49,6 @@ func (c *check) buildCalls() error {
 	} else {
 		c.result.Calls = c.neededCalls()
 	}
-	return nil
 }
 
 func explain(method *abi.Method, args []any) DecodedCall {
@@ -65,22 +56,22 @@ func explain(method *abi.Method, args []any) DecodedCall {
 	return DecodedCall{Function: method.Sig, Arguments: arguments, Hook: hook}
 }
 
-func (c *check) swapArguments(theirs []any) []any {
+func (c *check) swapArguments(theirs map[string]string) []any {
 	recipient, kind := c.recipient, uint8(toAddress)
 	if c.pair.Shields {
 		recipient = make([]byte, noteSize)
-		copy(recipient, theirs[2].([]byte))
+		copy(recipient, common.FromHex(theirs["recipient"]))
 		kind = toPrivate
 	}
 	dstChain := new(big.Int).SetUint64(c.pair.DstChain)
 	return []any{dstChain, c.request.Amount, recipient, kind, c.pair.DstToken.Address, c.request.integratorID()}
 }
 
-func (c *check) burnArguments(theirs []any) []any {
-	fee := theirs[5].(*big.Int)
+func (c *check) burnArguments(theirs map[string]string) []any {
+	fee, isNumber := new(big.Int).SetString(theirs["maxFee"], 10)
 	least, most := maxFees(c.pair.SrcChain, c.request.Amount)
 	switch {
-	case fee.Cmp(least) < 0:
+	case !isNumber || fee.Cmp(least) < 0:
 		fee = least
 	case fee.Cmp(most) > 0:
 		fee = most
@@ -193,8 +184,7 @@ func (c *check) expectFee() Fee {
 	var integrator IntegratorFee
 	var rate int64
 	if c.request.hasIntegrator() {
-		rate, _ = c.answer.Fee.Integrator.Percentage.BPS() // 0 for what is not a rate, which then differs
-		rate = min(rate, highestIntegratorBPS)
+		rate, _ = c.integratorRate()
 		integrator.ID = c.request.integratorText()
 		integrator.Address = c.request.Integrator.Hex()
 	}
@@ -214,6 +204,26 @@ func (c *check) expectFee() Fee {
 		Protocol:   FeePart{Percentage: percentageOf(p.FeeBPS), Amount: amountOf(result.Protocol)},
 		Integrator: integrator,
 		Total:      TotalFee{Amount: amountOf(total)},
+	}
+}
+
+// integratorRate is what the answer states, and 0 for what cannot be one.
+func (c *check) integratorRate() (rate int64, isRate bool) {
+	rate, isRate = c.answer.Fee.Integrator.Percentage.BPS()
+	if !isRate || rate > highestIntegratorBPS {
+		return 0, false
+	}
+	return rate, true
+}
+
+// sayRanges puts words where several values are right and the answer has none of them.
+func (c *check) sayRanges(want any) {
+	if _, isRate := c.integratorRate(); !isRate && c.request.hasIntegrator() {
+		setField(want, "fee.integrator.percentage", inWords("from 0 to 10"))
+	}
+	if details := c.answer.Details; details != nil && c.pair.Unshields && !c.isEnough(details.Arrival.UnshieldAmount) {
+		words := inWords(c.request.Amount.String() + " or up to 1 % more")
+		setField(want, "details.arrival.unshieldAmount", words)
 	}
 }
 
@@ -317,12 +327,16 @@ func (c *check) expectArrival(got Arrival) Arrival {
 
 // expectUnshield lets up to 1 % more than the amount be unshielded, for RAILGUN's fee.
 func (c *check) expectUnshield(got Amount) Amount {
-	least, out := c.request.Amount, got.Int()
-	most := new(big.Int).Add(least, part(least, 100))
-	if out != nil && out.Cmp(least) >= 0 && out.Cmp(most) <= 0 {
+	if c.isEnough(got) {
 		return got
 	}
-	return amountOf(least)
+	return amountOf(c.request.Amount)
+}
+
+func (c *check) isEnough(unshielded Amount) bool {
+	least, out := c.request.Amount, unshielded.Int()
+	most := new(big.Int).Add(least, part(least, 100))
+	return out != nil && out.Cmp(least) >= 0 && out.Cmp(most) <= 0
 }
 
 func (c *check) expectChecks(got *Checks) *Checks {

@@ -1,14 +1,11 @@
 package client
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math/big"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -94,14 +91,12 @@ func Verify(r Request, answer []byte, k Known) (*Checked, error) {
 	}
 	c.result.Pair = c.pair
 	c.result.Quote = c.answer
-	if err := c.buildCalls(); err != nil {
-		return nil, unverified(refusedQuote, fmt.Errorf("calldata: %w", err))
-	}
+	c.buildCalls()
 	want := tree(c.expect())
 	copyFields(want, came, told...)
-	c.compareTrees("", came, want)
-	if c.problems != nil {
-		return nil, unverified(refusedQuote, c.problems...)
+	c.sayRanges(want)
+	if wrong := append(worstFirst(differences("", came, want)), c.problems...); wrong != nil {
+		return nil, unverified(refusedQuote, wrong...)
 	}
 	c.nameUnchecked()
 	c.warn()
@@ -322,107 +317,4 @@ func (c *check) warn() {
 	const warning = "the recipient has code on chain %d and none on chain %d: " +
 		"if it is a smart account, make sure that it is yours on both"
 	c.result.Warnings = append(c.result.Warnings, fmt.Sprintf(warning, with, without))
-}
-
-// problems is everything that is wrong with an answer.
-type problems []error
-
-func (p *problems) add(format string, args ...any) { *p = append(*p, fmt.Errorf(format, args...)) }
-
-// compare reports every field in which got differs from want, by its path in JSON. Hexadecimal digits are compared in
-// any case.
-func (p *problems) compare(path string, got, want any) { p.compareTrees(path, tree(got), tree(want)) }
-
-// tree is a value as it is in JSON: objects, lists, texts, numbers below highest, and missing.
-func tree(value any) (decoded any) {
-	data, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
-	if err := json.Unmarshal(data, &decoded); err != nil {
-		return err
-	}
-	return decoded
-}
-
-// missing is a field that is left out, which equals no value.
-var missing any
-
-// told are the fields that nobody can check, in objects that are expected. nameUnchecked tells of them.
-var told = []string{"details.reason", "details.simulation", "details.simulationReason", "details.arrival.seconds"}
-
-// copyFields puts fields into one tree as they are in another, wherever both have the object that they belong to.
-func copyFields(into, from any, paths ...string) {
-	for _, path := range paths {
-		to, source := into, from
-		names := strings.Split(path, ".")
-		last := len(names) - 1
-		for _, name := range names[:last] {
-			to, source = field(to, name), field(source, name)
-		}
-		fields, isObject := to.(map[string]any)
-		if value := field(source, names[last]); isObject && value != missing {
-			fields[names[last]] = value
-		}
-	}
-}
-
-func field(tree any, name string) any {
-	fields, _ := tree.(map[string]any)
-	return fields[name]
-}
-
-var fieldNames = regexp.MustCompile(`^[a-zA-Z]{1,24}$`)
-
-func (p *problems) compareTrees(path string, got, want any) {
-	gotFields, gotObject := got.(map[string]any)
-	wantFields, wantObject := want.(map[string]any)
-	if gotObject && wantObject {
-		names := maps.Clone(gotFields)
-		maps.Copy(names, wantFields)
-		for _, name := range slices.Sorted(maps.Keys(names)) {
-			inner := name
-			if !fieldNames.MatchString(name) { // an argument that there is not
-				inner = quoted(name)
-			}
-			p.compareTrees(strings.TrimPrefix(path+"."+inner, "."), gotFields[name], wantFields[name])
-		}
-		return
-	}
-	gotList, isGotList := got.([]any)
-	wantList, isWantList := want.([]any)
-	if isGotList && isWantList && len(gotList) == len(wantList) {
-		for i := range wantList {
-			p.compareTrees(fmt.Sprintf("%s.%d", path, i), gotList[i], wantList[i])
-		}
-		return
-	}
-	if gotObject || wantObject || isGotList || isWantList || inOneCase(got) != inOneCase(want) {
-		p.add("%s: got %s, want %s", path, show(got), show(want))
-	}
-}
-
-// inOneCase gives a value to be compared: of hexadecimal digits, the case does not count.
-func inOneCase(value any) any {
-	if text, isText := value.(string); isText {
-		return lower(text)
-	}
-	return value
-}
-
-func show(value any) string {
-	switch value := value.(type) {
-	case string:
-		return quoted(value)
-	case float64:
-		return strconv.FormatFloat(value, 'f', -1, 64)
-	case map[string]any:
-		return "an object"
-	case []any:
-		return fmt.Sprintf("a list of %d", len(value))
-	}
-	if value == missing {
-		return "nothing"
-	}
-	return fmt.Sprint(value)
 }

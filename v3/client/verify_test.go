@@ -22,7 +22,20 @@ import (
 type alteration struct {
 	Name, Of, Base string
 	Edit           edit
-	Go             string // what the refusal must say
+	Says           []string // all problems, in both languages
+	Go             string   // or what this client's refusal must say, of an answer that has another form
+}
+
+// check wants the refusal that the table has.
+func (a alteration) check(t *testing.T, err error) {
+	t.Helper()
+	e := wantCode(t, err, Unverified)
+	if a.Says != nil && !slices.Equal(e.Problems, a.Says) {
+		t.Errorf("%s: got %q, want %q", a.Name, e.Problems, a.Says)
+	}
+	if (a.Says == nil) == (a.Go == "") || !strings.Contains(err.Error(), a.Go) {
+		t.Errorf("%s: got %v, want it to say %q or %q", a.Name, err, a.Go, a.Says)
+	}
 }
 
 // An edit changes the value at a path such as data.2.router. Only one of the ways to change it is given.
@@ -136,6 +149,31 @@ func readTable(t *testing.T, name string, into any) {
 	}
 }
 
+// TestMeanings wants a case of every meaning, so that both languages are held to all of them.
+func TestMeanings(t *testing.T) {
+	var alterations []alteration
+	var details struct{ Alterations []alteration }
+	readTable(t, "alterations.json", &alterations)
+	readTable(t, "details.json", &details)
+	var said []string
+	for _, a := range append(alterations, details.Alterations...) {
+		said = append(said, a.Says...)
+	}
+	for i, m := range meanings {
+		whose := "expected"
+		if i < fromRequest {
+			whose = "yours"
+		}
+		if !slices.ContainsFunc(said, func(problem string) bool {
+			_, path, _ := strings.Cut(strings.TrimSuffix(problem, ")"), " (")
+			return strings.HasPrefix(problem, m.sentence+". Quote: ") && strings.Contains(problem, " · "+whose+": ") &&
+				difference{path: path}.meaning() == i
+		}) {
+			t.Errorf("no case of %q (%s)", m.sentence, m.path)
+		}
+	}
+}
+
 // TestAlterations wants every alteration to be refused, and the refusal to say what is wrong.
 func TestAlterations(t *testing.T) {
 	var alterations []alteration
@@ -155,10 +193,7 @@ func TestAlterations(t *testing.T) {
 			g.body = a.Edit.apply(t, g.body)
 		}
 		_, err := Verify(g.request, g.body, k)
-		wantCode(t, err, Unverified)
-		if a.Go == "" || !strings.Contains(err.Error(), a.Go) {
-			t.Errorf("%s: got %v, want it to say %q", a.Name, err, a.Go)
-		}
+		a.check(t, err)
 	}
 }
 
@@ -188,8 +223,8 @@ func TestAlteredDetails(t *testing.T) {
 	for _, a := range table.Alterations {
 		g := quotes[a.Base]
 		_, err := Verify(g.request, a.Edit.apply(t, g.body), known)
-		if err == nil && a.Name != "details are null" { // which Quote refuses
-			t.Errorf("%s passes", a.Name)
+		if a.Name != "details are null" { // which Quote refuses
+			a.check(t, err)
 		}
 	}
 	if len(table.Alterations) < 50 {

@@ -604,7 +604,8 @@ export type Report = {
      */
     ok: boolean;
     /**
-     * Every reason to refuse the quote, in sentences.
+     * Every reason to refuse the quote, in sentences, the worst first. That of a field says
+     * what it would mean, and has the path of the field in parentheses at its end.
      */
     problems: string[];
     /**

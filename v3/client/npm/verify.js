@@ -39,7 +39,7 @@ export function show(value) {
 	return typeof value === 'string' ? quoted(value) : plain(String(value), 60);
 }
 const HUB = 369;
-const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
+const NATIVE = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee';
 const POOL_CHAINS = [1, 56, HUB, 4663, 8453];
 const TOKENS = {
 	USDC: {
@@ -76,10 +76,10 @@ const FAST_FEES = {
 	1: 1000, 10: 1300, 130: 2000, 480: 1300, 2818: 4000,
 	8453: 1300, 42161: 1400, 57073: 2000, 59144: 13000, 98866: 2000,
 };
-const RESETS = [at(TOKENS, 'USDT.1.0')];
+const TETHER = at(TOKENS, 'USDT.1.0');
 const MESSENGER = '0x28b5a0e9c621a5badaa536219b3a228c8168cf5d';
 const LOST = [
-	...Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => lower(address))),
+	...Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => address)),
 	'0x000000000000000000000000000000000000dead', MESSENGER, '0x81d40f21f12a8f0e3252bccb954d722d4c464b64',
 	'0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9', '0xac9f360ae85469b27aeddeafc579ef2d052ad405',
 	'0x590162bf4b50f6576a459b75309ee21d92178a10', '0xf82d00fc51f730f42a00f85e74895a2849fff2dd',
@@ -108,7 +108,7 @@ const KNOWN = new Map();
 for (const [symbol, chains] of Object.entries(TOKENS)) {
 	for (const chain of Object.keys(chains)) {
 		const token = tokenOn(Number(chain), symbol);
-		for (const name of [symbol, lower(token.address)])
+		for (const name of [symbol, token.address])
 			KNOWN.set(`${chain} ${name}`, token);
 	}
 }
@@ -138,20 +138,67 @@ export const pairs = ROUTES.flatMap(([from, sources, to, destinations]) => sourc
 	const fee = dstChain === HUB && !PRIVATE.includes(srcChain) ? 0.3 : 0.5;
 	return { srcChain, srcToken, dstChain, dstToken: tokenOn(dstChain, to), type, fee, min, max };
 })));
-function compare(problems, path, got, want, exact = false) {
+const MEANINGS = [
+	[/recipient$/, 'The money would go to someone else'],
+	[/destToken\.chainId|dstChain|destinationDomain/, 'The money would arrive on a different chain'],
+	[/destToken|dstToken/, 'You would receive a different token'],
+	[/(srcToken|sendCalls)\.chainId|srcChain/, 'You would pay on a different chain'],
+	[/srcToken|burnToken|approval\.token/, 'You would pay with a different token'],
+	[/approval.*amount/, 'You would approve a different amount'],
+	[/srcAmount|unshieldAmount|value$|[st]\.amount/, 'You would pay a different amount'],
+	[/\bto$/, 'You would pay a different contract'],
+	[/spender/, 'Someone else could take your tokens'],
+	[/mintRecipient|hookData/, 'The money would go to someone else'],
+	[/destAmount|arrival/, 'A different amount would arrive'],
+	[/integratorId|integrator\.(id|address)/, "The integrator's fee would go to someone else"],
+	[/^fee|maxFee/, 'The fee would be different'],
+	[/data|[cC]all|approval/, 'The transaction would do something else'],
+	[/(?:)/, 'Something else would be different'],
+];
+function contrast(values) {
+	if (!values.every((value) => typeof value === 'string'))
+		return values.map((value) => show(lower(value)));
+	const both = values.map((value) => lower(value.slice(0, 4096)).replace(/[^ !#-~]/gu, '\ufffd'));
+	const are = (form) => both.every((value) => form.test(value));
+	const first = Array.from(both.join('')).findIndex((_, i) => both[0]?.[i] !== both[1]?.[i]);
+	if (are(/^0x.{40}$/)) {
+		const shown = first > 37 ? 6 : Math.max(first + 1, 6);
+		return both.map((value) => `${value.slice(0, shown)}…${value.slice(-4)}`);
+	}
+	const mark = are(/^[\w.]+$/) ? '' : '"';
+	if (are(/^.{0,42}$/))
+		return both.map((value) => mark + value + mark);
+	const even = first & ~1;
+	const from = Math.max(even - 16, 0);
+	const around = both.map((value) => mark + (from ? '…' : '') + value.slice(from, even + 18) +
+		(value[even + 18] ? '…' : '') + mark + (even && !value[even] ? ' ends' : ''));
+	return [...around, are(/^0x([0-9a-f]{2})*$/) ? `, at byte ${even / 2 - 1}` : ''];
+}
+function compare(found, path, got, want, exact = false) {
+	if (lower(got) === lower(want))
+		return;
+	const [theirs, ours] = [decode(got), decode(want)];
+	if (ours && ours.function === theirs?.function) {
+		if (theirs.hook)
+			delete ours.arguments['hookData'];
+		return compare(found, path, theirs, ours);
+	}
 	if (!isObject(want) || !isObject(got) || Array.isArray(got) !== Array.isArray(want)) {
-		if (lower(got) !== lower(want))
-			problems.push(`${path} is ${show(got)}, but must be ${show(want)}.`);
+		const rank = MEANINGS.findIndex(([pattern]) => pattern.test(path));
+		const [a, b, where = ''] = contrast([got, want]);
+		const whose = rank < 7 ? 'yours' : 'expected';
+		(found[rank] ??= []).push(`${MEANINGS[rank]?.[1]}. Quote: ${a} · ${whose}: ${b}${where} (${path || 'quote'})`);
 		return;
 	}
 	const inner = (key) => (path ? `${path}.${key}` : key);
 	for (const key of Object.keys(want))
-		compare(problems, inner(key), own(got, key), want[key], exact);
+		compare(found, inner(key), own(got, key), want[key], exact);
 	if (!exact && !Array.isArray(want))
 		return;
 	const extra = Object.keys(got).find((key) => !has(want, key) && (Array.isArray(got) || own(got, key) !== undefined));
-	if (extra !== undefined)
-		problems.push(`${inner(Array.isArray(got) ? extra : quoted(extra))} must be left out.`);
+	if (extra !== undefined) {
+		compare(found, inner(/^\w{1,24}$/.test(extra) ? extra : quoted(extra)), got[extra] ?? null);
+	}
 }
 const NEVER = 'That it arrives: the contracts enforce no minimum and no deadline, and give no refund. ' +
 	'A swap that was sent settles at the fees then in force.';
@@ -264,10 +311,11 @@ export function verify(request, quote, known) {
 	const report = {
 		ok: false, problems: [], unchecked: [NEVER], warnings: [], checked: [], calls: [], wrap: [], expired: false,
 	};
+	const found = [];
 	try {
 		const swap = readRequest(request, known, report);
 		if (swap)
-			checkQuote(swap, quote, own(known, 'allowance'), report);
+			checkQuote(swap, quote, own(known, 'allowance'), report, found);
 		const now = own(known, 'now');
 		const time = now instanceof Date ? now.getTime() : now;
 		report.expired = typeof time === 'number' && time > Date.parse(text(at(quote, 'details.validUntil')));
@@ -275,6 +323,7 @@ export function verify(request, quote, known) {
 	catch {
 		report.problems.push('The quote cannot be read.');
 	}
+	report.problems = [...new Set([...found.flatMap((sentences) => sentences.sort()), ...report.problems])];
 	report.ok = report.problems.length === 0;
 	if (!report.ok || report.wrap.length)
 		delete report.sendCalls;
@@ -355,7 +404,7 @@ export function findPair(request, listing, report) {
 	const names = (name, row) => {
 		const [symbol, address] = [own(row, 'symbol'), own(row, 'address')];
 		return name !== '' && (upper(name) === symbol || lower(name) === lower(address) ||
-			(lower(address) === lower(NATIVE) && /^0x0{40}$/.test(name)));
+			(lower(address) === NATIVE && /^0x0{40}$/.test(name)));
 	};
 	if (listing === undefined) {
 		const pair = pairs.find((p) => String(p.srcChain) === from && String(p.dstChain) === to &&
@@ -479,15 +528,18 @@ function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, 
 		hookData: `0x${hex(pair.dstChain, 32)}${dstToken.slice(2)}${integratorId.slice(2)}00${recipient.slice(2)}`,
 	});
 }
-function checkQuote(swap, quote, allowance, report) {
+function checkQuote(swap, quote, allowance, report, found) {
 	const { problems, unchecked, checked } = report;
 	const { pair, amount, router, sender, partner } = swap;
 	const { srcToken, dstToken, shields, unshields } = pair;
-	const check = (group, want, path = '', got = path ? at(quote, path) : quote, exact = false, form = {}) => {
-		const before = problems.length;
-		compare(problems, path, got, want, exact);
-		checkForm(problems, path, got, form);
-		if (problems.length === before)
+	const check = (group, want, path = '', exact = false, form) => {
+		const got = path ? at(quote, path) : quote;
+		const count = () => problems.length + found.flat().length;
+		const before = count();
+		compare(found, path, got, want, exact);
+		if (form)
+			checkForm(problems, path, got, form);
+		if (count() === before)
 			checked.push(group);
 	};
 	checked.push('limits');
@@ -512,13 +564,9 @@ function checkQuote(swap, quote, allowance, report) {
 	if (partner) {
 		unchecked.push(`The integrator's fee of ${show(rate)} %: only its registry on chain ${feeChain} can tell.`);
 	}
-	const theirs = decode(at(quote, 'methodParameters.calldata'));
-	const data = buildCall(swap, theirs?.arguments);
+	const data = buildCall(swap, decode(at(quote, 'methodParameters.calldata'))?.arguments);
 	const call = (decode(data));
-	if (theirs)
-		check('calldata', call, 'methodParameters.calldata', theirs);
-	else
-		problems.push(`methodParameters.calldata must be a call of ${call.function} in canonical encoding.`);
+	check('calldata', { methodParameters: { calldata: data } });
 	if (shields)
 		unchecked.push('Whom the shield note pays: only the owner of the 0zk address can open it.');
 	if (call.hook)
@@ -526,15 +574,15 @@ function checkQuote(swap, quote, allowance, report) {
 	if (shields || unshields) {
 		unchecked.push("RAILGUN's own fee (arrival.deductions, arrival.unshieldAmount): its owner decides.");
 	}
-	const native = lower(srcToken.address) === lower(NATIVE);
+	const native = lower(srcToken.address) === NATIVE;
 	const main = { to: router, data, value: native ? '0x' + amount.toString(16) : '0x0' };
 	const approve = (most) => ({
 		to: lower(srcToken.address), data: encode(APPROVE, { spender: router, amount: most }), value: '0x0',
 	});
 	const approval = approve(amount);
-	const resets = RESETS.some((token) => srcToken.chainId === 1 && lower(token) === approval.to);
-	const callsAt = (allowed) => (native || allowed >= amount ? [main]
-		: resets && allowed !== 0n ? [approve(0n), approval, main] : [approval, main]);
+	const resets = srcToken.chainId === 1 && approval.to === TETHER;
+	const callsAt = (allowed, count = resets && allowed !== 0n ? 3 : 2) => (native || allowed >= amount ? [main]
+		: count === 3 ? [approve(0n), approval, main] : [approval, main]);
 	check('value', { methodParameters: { value: main.value } });
 	check('approval', {
 		approval: native ? undefined
@@ -554,15 +602,11 @@ function checkQuote(swap, quote, allowance, report) {
 	if (unshields) {
 		unchecked.push('That a RAILGUN wallet wraps it: ' +
 			'sent from a public account, this is an ordinary swap at another fee, without privacy.');
-	}
-	if (unshields) {
 		check('sendCalls', { unshield: true, sendCalls: undefined }, 'details');
 	}
 	else {
 		const count = at(quote, 'details.sendCalls.calls.length');
-		const sent = native || (stated >= amount && count === 1) ? [main]
-			: count === 3 ? [approve(0n), approval, main] : [approval, main];
-		check('sendCalls', batch(sent), 'details.sendCalls', undefined, true);
+		check('sendCalls', batch(callsAt(count === 1 ? stated : -1n, count)), 'details.sendCalls', true);
 	}
 	let arrives = dest;
 	const listed = at(quote, 'details.arrival.deductions');
@@ -596,7 +640,7 @@ function checkQuote(swap, quote, allowance, report) {
 	if (at(quote, 'details.simulation') ?? at(quote, 'details.simulationReason')) {
 		unchecked.push('The dry run (simulation, simulationReason)' + word);
 	}
-	compare(problems, 'details.call', at(quote, 'details.call'), call, true);
+	compare(found, 'details.call', at(quote, 'details.call'), call, true);
 	check('details', {
 		request: {
 			srcChain: String(pair.srcChain), srcToken: srcToken.address,
@@ -613,5 +657,5 @@ function checkQuote(swap, quote, allowance, report) {
 		issuerFee: call.hook && { maxFee: call.arguments.maxFee },
 		integrator: partner && { chainId: feeChain },
 		checks: sender && at(quote, 'details.checks') && { balance: needed, allowance: native ? undefined : needed },
-	}, 'details', undefined, false, DETAILS);
+	}, 'details', false, DETAILS);
 }

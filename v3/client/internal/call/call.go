@@ -22,6 +22,7 @@ var (
 	Burn = newMethod("depositForBurnWithHook", "uint256 amount", "uint32 destinationDomain", "bytes32 mintRecipient",
 		"address burnToken", "bytes32 destinationCaller", "uint256 maxFee", "uint32 minFinalityThreshold",
 		"bytes hookData")
+	Methods = []*abi.Method{Approve, Swap, Burn}
 )
 
 func newMethod(name string, inputs ...string) *abi.Method {
@@ -82,11 +83,11 @@ func show(value any) string {
 	return fmt.Sprint(value)
 }
 
-// hookSize is that of a hook with an EVM recipient. Its fields are packed without padding.
-const hookSize = 32 + 20 + 32 + 1 + 20
+// hookSize is that of a hook before its recipient. Its fields are packed without padding.
+const hookSize = 32 + 20 + 32 + 1
 
 func hookFields(hook []byte) map[string]string {
-	if len(hook) != hookSize {
+	if len(hook) < hookSize {
 		return nil
 	}
 	return map[string]string{

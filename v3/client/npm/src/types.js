@@ -373,7 +373,8 @@
  * What `verify` found.
  * @typedef {object} Report
  * @property {boolean} ok There are no problems.
- * @property {string[]} problems Every reason to refuse the quote, in sentences.
+ * @property {string[]} problems Every reason to refuse the quote, in sentences, the worst first. That of a field says
+ *   what it would mean, and has the path of the field in parentheses at its end.
  * @property {string[]} unchecked What the quote alone cannot tell, in sentences: always that the contracts enforce no
  *   minimum and no deadline and give no refund, and every field that could not be compared. Show it.
  * @property {string[]} warnings What may be a mistake, in sentences: a recipient that has code on one side only. Show

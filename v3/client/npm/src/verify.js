@@ -102,11 +102,11 @@ export function show(value) {
 }
 
 const HUB = 369;
-const NATIVE = '0xEeeeeEeeeEeEeeEeEeEeeEEEeeeeEeeeeeeeEEeE';
+const NATIVE = '0xeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee';
 /** Where the service has pools. On the other networks, the issuer of USDC burns and mints it. */
 const POOL_CHAINS = [1, 56, HUB, 4663, 8453];
 /**
- * The tokens of this version by network: address and decimals.
+ * The tokens of this version by network: address in lower case, and decimals.
  * @type {Record<string, Record<number, [`0x${string}`, number]>>}
  */
 // generated: tokens as JavaScript
@@ -152,12 +152,12 @@ const FAST_FEES = {
   8453: 1300, 42161: 1400, 57073: 2000, 59144: 13000, 98866: 2000,
 };
 // generated end
-/** A token that refuses to change an allowance other than from zero or to zero. */
-const RESETS = [at(TOKENS, 'USDT.1.0')];
+/** A token on chain 1 that refuses to change an allowance other than from zero or to zero. */
+const TETHER = at(TOKENS, 'USDT.1.0');
 const MESSENGER = '0x28b5a0e9c621a5badaa536219b3a228c8168cf5d';
 /** What must not be paid: tokens, wrapped coins, burn addresses, the issuer's and RAILGUN's contracts. */
 const LOST = [
-  ...Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => lower(address))),
+  ...Object.values(TOKENS).flatMap((chains) => Object.values(chains).map(([address]) => address)),
   '0x000000000000000000000000000000000000dead', MESSENGER, '0x81d40f21f12a8f0e3252bccb954d722d4c464b64',
   '0xfa7093cdd9ee6932b4eb2c9e1cde7ce00b1fa4b9', '0xac9f360ae85469b27aeddeafc579ef2d052ad405',
   '0x590162bf4b50f6576a459b75309ee21d92178a10', '0xf82d00fc51f730f42a00f85e74895a2849fff2dd',
@@ -202,7 +202,7 @@ const KNOWN = new Map();
 for (const [symbol, chains] of Object.entries(TOKENS)) {
   for (const chain of Object.keys(chains)) {
     const token = tokenOn(Number(chain), symbol);
-    for (const name of [symbol, lower(token.address)]) KNOWN.set(`${chain} ${name}`, token);
+    for (const name of [symbol, token.address]) KNOWN.set(`${chain} ${name}`, token);
   }
 }
 /**
@@ -253,24 +253,85 @@ sources.flatMap((srcChain) => destinations.map((dstChain) => {
 })));
 
 /**
- * Adds a problem for every wanted value that differs. If exact, and in lists, there may be nothing else. Nothing
- * equals a symbol, which says in words what is wanted.
- * @param {string[]} problems
+ * What it would mean that a field of a quote differs, by its path, the worst first. problem.go has the same.
+ * @type {[path: RegExp, sentence: string][]}
+ */
+const MEANINGS = [
+  [/recipient$/, 'The money would go to someone else'],
+  [/destToken\.chainId|dstChain|destinationDomain/, 'The money would arrive on a different chain'],
+  [/destToken|dstToken/, 'You would receive a different token'],
+  [/(srcToken|sendCalls)\.chainId|srcChain/, 'You would pay on a different chain'],
+  [/srcToken|burnToken|approval\.token/, 'You would pay with a different token'],
+  [/approval.*amount/, 'You would approve a different amount'],
+  [/srcAmount|unshieldAmount|value$|[st]\.amount/, 'You would pay a different amount'],
+  // The request says what is right for the first seven, and not for these.
+  [/\bto$/, 'You would pay a different contract'],
+  [/spender/, 'Someone else could take your tokens'],
+  [/mintRecipient|hookData/, 'The money would go to someone else'],
+  [/destAmount|arrival/, 'A different amount would arrive'],
+  [/integratorId|integrator\.(id|address)/, "The integrator's fee would go to someone else"],
+  [/^fee|maxFee/, 'The fee would be different'],
+  [/data|[cC]all|approval/, 'The transaction would do something else'],
+  [/(?:)/, 'Something else would be different'],
+];
+
+/**
+ * Two values that differ, so that they look different too: of addresses as many characters as that takes, and of longer
+ * texts eight bytes around the first difference.
+ * @param {any[]} values
+ * @returns {string[]} both, and where
+ */
+function contrast(values) {
+  if (!values.every((value) => typeof value === 'string')) return values.map((value) => show(lower(value)));
+  const both = values.map((value) => lower(value.slice(0, 4096)).replace(/[^ !#-~]/gu, '\ufffd'));
+  /** @param {RegExp} form */
+  const are = (form) => both.every((value) => form.test(value));
+  const first = Array.from(both.join('')).findIndex((_, i) => both[0]?.[i] !== both[1]?.[i]);
+  if (are(/^0x.{40}$/)) {
+    const shown = first > 37 ? 6 : Math.max(first + 1, 6);
+    return both.map((value) => `${value.slice(0, shown)}…${value.slice(-4)}`);
+  }
+  const mark = are(/^[\w.]+$/) ? '' : '"';
+  if (are(/^.{0,42}$/)) return both.map((value) => mark + value + mark);
+  const even = first & ~1;
+  const from = Math.max(even - 16, 0);
+  const around = both.map((value) => mark + (from ? '…' : '') + value.slice(from, even + 18) +
+    (value[even + 18] ? '…' : '') + mark + (even && !value[even] ? ' ends' : ''));
+  return [...around, are(/^0x([0-9a-f]{2})*$/) ? `, at byte ${even / 2 - 1}` : ''];
+}
+
+/**
+ * Finds every wanted value that differs, and says what that would mean: sentences by their place in MEANINGS, with the
+ * path at their end. If exact, and in lists, there may be nothing else. Nothing equals a symbol, which says in words
+ * what is wanted. Of calls of the same function, the arguments are compared, and of hook data what it says.
+ * @param {string[][]} found
  * @param {string} path
  * @param {any} got
- * @param {any} want
+ * @param {any} [want]
+ * @returns {void}
  */
-function compare(problems, path, got, want, exact = false) {
+function compare(found, path, got, want, exact = false) {
+  if (lower(got) === lower(want)) return;
+  const [theirs, ours] = [decode(got), decode(want)];
+  if (ours && ours.function === theirs?.function) {
+    if (theirs.hook) delete ours.arguments['hookData']; // its fields are compared
+    return compare(found, path, theirs, ours);
+  }
   if (!isObject(want) || !isObject(got) || Array.isArray(got) !== Array.isArray(want)) {
-    if (lower(got) !== lower(want)) problems.push(`${path} is ${show(got)}, but must be ${show(want)}.`);
+    const rank = MEANINGS.findIndex(([pattern]) => pattern.test(path));
+    const [a, b, where = ''] = contrast([got, want]);
+    const whose = rank < 7 ? 'yours' : 'expected';
+    (found[rank] ??= []).push(`${MEANINGS[rank]?.[1]}. Quote: ${a} · ${whose}: ${b}${where} (${path || 'quote'})`);
     return;
   }
   /** @param {string} key */
   const inner = (key) => (path ? `${path}.${key}` : key);
-  for (const key of Object.keys(want)) compare(problems, inner(key), own(got, key), want[key], exact);
+  for (const key of Object.keys(want)) compare(found, inner(key), own(got, key), want[key], exact);
   if (!exact && !Array.isArray(want)) return;
   const extra = Object.keys(got).find((key) => !has(want, key) && (Array.isArray(got) || own(got, key) !== undefined));
-  if (extra !== undefined) problems.push(`${inner(Array.isArray(got) ? extra : quoted(extra))} must be left out.`);
+  if (extra !== undefined) {
+    compare(found, inner(/^\w{1,24}$/.test(extra) ? extra : quoted(extra)), got[extra] ?? null);
+  }
 }
 
 /** What nobody can check, whatever the quote says. */
@@ -427,15 +488,18 @@ export function verify(request, quote, known) {
   const report = {
     ok: false, problems: [], unchecked: [NEVER], warnings: [], checked: [], calls: [], wrap: [], expired: false,
   };
+  /** @type {string[][]} */
+  const found = [];
   try {
     const swap = readRequest(request, known, report);
-    if (swap) checkQuote(swap, quote, own(known, 'allowance'), report);
+    if (swap) checkQuote(swap, quote, own(known, 'allowance'), report, found);
     const now = own(known, 'now');
     const time = now instanceof Date ? now.getTime() : now;
     report.expired = typeof time === 'number' && time > Date.parse(text(at(quote, 'details.validUntil')));
   } catch {
     report.problems.push('The quote cannot be read.');
   }
+  report.problems = [...new Set([...found.flatMap((sentences) => sentences.sort()), ...report.problems])];
   report.ok = report.problems.length === 0;
   if (!report.ok || report.wrap.length) delete report.sendCalls;
   if (!report.ok) report.calls = report.wrap = [];
@@ -542,7 +606,7 @@ export function findPair(request, listing, report) {
   const names = (name, row) => {
     const [symbol, address] = [own(row, 'symbol'), own(row, 'address')];
     return name !== '' && (upper(name) === symbol || lower(name) === lower(address) ||
-    (lower(address) === lower(NATIVE) && /^0x0{40}$/.test(name)));
+    (lower(address) === NATIVE && /^0x0{40}$/.test(name)));
   };
   if (listing === undefined) {
     const pair = pairs.find((p) => String(p.srcChain) === from && String(p.dstChain) === to &&
@@ -711,17 +775,20 @@ function buildCall({ pair, amount, domain, receiver, recipient, integratorId }, 
  * @param {any} quote
  * @param {any} allowance
  * @param {Report} report
+ * @param {string[][]} found
  */
-function checkQuote(swap, quote, allowance, report) {
+function checkQuote(swap, quote, allowance, report, found) {
   const { problems, unchecked, checked } = report;
   const { pair, amount, router, sender, partner } = swap;
   const { srcToken, dstToken, shields, unshields } = pair;
-  /** @param {string} group @param {object} want */
-  const check = (group, want, path = '', got = path ? at(quote, path) : quote, exact = false, form = {}) => {
-    const before = problems.length;
-    compare(problems, path, got, want, exact);
-    checkForm(problems, path, got, form);
-    if (problems.length === before) checked.push(group);
+  /** @param {string} group @param {object} want @param {object} [form] */
+  const check = (group, want, path = '', exact = false, form) => {
+    const got = path ? at(quote, path) : quote;
+    const count = () => problems.length + found.flat().length;
+    const before = count();
+    compare(found, path, got, want, exact);
+    if (form) checkForm(problems, path, got, form);
+    if (count() === before) checked.push(group);
   };
   checked.push('limits');
   check('contract', { to: router });
@@ -747,29 +814,27 @@ function checkQuote(swap, quote, allowance, report) {
     unchecked.push(`The integrator's fee of ${show(rate)} %: only its registry on chain ${feeChain} can tell.`);
   }
 
-  const theirs = decode(at(quote, 'methodParameters.calldata'));
-  const data = buildCall(swap, theirs?.arguments);
+  const data = buildCall(swap, decode(at(quote, 'methodParameters.calldata'))?.arguments);
   const call = /** @type {Decoded} */ (decode(data));
-  if (theirs) check('calldata', call, 'methodParameters.calldata', theirs);
-  else problems.push(`methodParameters.calldata must be a call of ${call.function} in canonical encoding.`);
+  check('calldata', { methodParameters: { calldata: data } });
   if (shields) unchecked.push('Whom the shield note pays: only the owner of the 0zk address can open it.');
   if (call.hook) unchecked.push(`The issuer's fee: at most maxFee, ${call.arguments.maxFee}. The service pays it.`);
   if (shields || unshields) {
     unchecked.push("RAILGUN's own fee (arrival.deductions, arrival.unshieldAmount): its owner decides.");
   }
 
-  const native = lower(srcToken.address) === lower(NATIVE);
+  const native = lower(srcToken.address) === NATIVE;
   const main = { to: router, data, value: native ? '0x' + amount.toString(16) : '0x0' };
   /** @param {bigint} most */
   const approve = (most) => ({
     to: lower(srcToken.address), data: encode(APPROVE, { spender: router, amount: most }), value: '0x0',
   });
   const approval = approve(amount);
-  const resets = RESETS.some((token) => srcToken.chainId === 1 && lower(token) === approval.to);
+  const resets = srcToken.chainId === 1 && approval.to === TETHER;
   // Without a reading of the allowance, everything that may be needed is there. What is not needed does no harm.
   /** @param {bigint} allowed */
-  const callsAt = (allowed) => (native || allowed >= amount ? [main]
-    : resets && allowed !== 0n ? [approve(0n), approval, main] : [approval, main]);
+  const callsAt = (allowed, count = resets && allowed !== 0n ? 3 : 2) => (native || allowed >= amount ? [main]
+    : count === 3 ? [approve(0n), approval, main] : [approval, main]);
   check('value', { methodParameters: { value: main.value } });
   check('approval', {
     approval: native ? undefined
@@ -790,15 +855,11 @@ function checkQuote(swap, quote, allowance, report) {
   if (unshields) {
     unchecked.push('That a RAILGUN wallet wraps it: ' +
       'sent from a public account, this is an ordinary swap at another fee, without privacy.');
-  }
-  if (unshields) {
     check('sendCalls', { unshield: true, sendCalls: undefined }, 'details');
   } else {
     // The approval may be left out where the allowance is said to be enough. If it is not, the main call fails.
     const count = at(quote, 'details.sendCalls.calls.length');
-    const sent = native || (stated >= amount && count === 1) ? [main]
-      : count === 3 ? [approve(0n), approval, main] : [approval, main];
-    check('sendCalls', batch(sent), 'details.sendCalls', undefined, true);
+    check('sendCalls', batch(callsAt(count === 1 ? stated : -1n, count)), 'details.sendCalls', true);
   }
 
   let arrives = dest;
@@ -833,7 +894,7 @@ function checkQuote(swap, quote, allowance, report) {
   if (at(quote, 'details.simulation') ?? at(quote, 'details.simulationReason')) {
     unchecked.push('The dry run (simulation, simulationReason)' + word);
   }
-  compare(problems, 'details.call', at(quote, 'details.call'), call, true);
+  compare(found, 'details.call', at(quote, 'details.call'), call, true);
   check('details', {
     request: {
       srcChain: String(pair.srcChain), srcToken: srcToken.address,
@@ -850,5 +911,5 @@ function checkQuote(swap, quote, allowance, report) {
     issuerFee: call.hook && { maxFee: call.arguments.maxFee },
     integrator: partner && { chainId: feeChain },
     checks: sender && at(quote, 'details.checks') && { balance: needed, allowance: native ? undefined : needed },
-  }, 'details', undefined, false, DETAILS);
+  }, 'details', false, DETAILS);
 }

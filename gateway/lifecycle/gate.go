@@ -304,6 +304,25 @@ type Verdict struct {
 	Earliest  time.Time `json:"earliest,omitzero"`  // when the version can go; zero: not known, gone, or no sunset
 	QuietFrom time.Time `json:"quietFrom,omitzero"` // a day: from then on use must be within the limits; zero: it is
 	When      string    `json:"when,omitempty"`     // the two dates as a sentence
+
+	Whether, Why string `json:"-"` // the parts of Says; Why may be empty
+}
+
+func newVerdict(whether, why string) *Verdict {
+	v := &Verdict{Says: whether, Whether: whether, Why: why}
+	if why != "" {
+		v.Says += ": " + why
+	}
+	return v
+}
+
+// unknownVerdict blocks, since a version cannot go while nobody knows whether it may.
+func unknownVerdict(whether, why string) *Verdict {
+	v := newVerdict("It is not known whether "+whether, why)
+	v.Blocked = true
+	v.Late = true
+	v.When = "The earliest date is not known."
+	return v
 }
 
 // Verdict judges a version by its schedule and a reading of its gate, which is nil if it
@@ -313,26 +332,26 @@ func (s *Schedule) Verdict(version string, gate *GateReading, now time.Time) *Ve
 	case s == nil:
 		return nil
 	case s.Stage(now, gate == nil || !gate.Released.IsZero()) == Retired:
-		return &Verdict{Says: version + " is retired"}
+		return newVerdict(version+" is retired", "")
 	case s.Sunset.IsZero():
-		return &Verdict{Says: version + " has no sunset date"}
+		return newVerdict(version+" has no sunset date", "")
 	case s.Gate == nil:
-		says := fmt.Sprintf("%s will be retired on %s, whoever still calls it", version, humanize.Date(s.Sunset))
-		return &Verdict{Says: says, Earliest: s.Sunset, When: "Its plan has no gate."}
+		v := newVerdict(version+" will be retired on "+humanize.Date(s.Sunset)+", whoever still calls it", "")
+		v.Earliest = s.Sunset
+		v.When = "Its plan has no gate."
+		return v
 	case gate.Unknown || gate.Evidence == nil:
-		says := fmt.Sprintf("It is not known whether %s can be retired: %s", version, gate.Why)
-		return &Verdict{Says: says, Blocked: true, Late: true, When: "The earliest date is not known."}
+		return unknownVerdict(version+" can be retired", gate.Why)
 	}
-	v := &Verdict{Blocked: gate.Holds}
-	if gate.Holds {
-		v.Says = fmt.Sprintf("%s cannot be retired yet: %s", version, gate.Why)
-	} else {
+	v := newVerdict(version+" cannot be retired yet", gate.Why)
+	if !gate.Holds {
 		reasons := gate.limits(*gate.Evidence, false)
 		if lost, _ := gate.Lost(*gate.Evidence); lost != "" {
 			reasons = append(reasons, lost)
 		}
-		v.Says = version + " can be retired on " + humanize.Date(s.Sunset) + ": " + strings.Join(reasons, ", ")
+		v = newVerdict(version+" can be retired on "+humanize.Date(s.Sunset), strings.Join(reasons, ", "))
 	}
+	v.Blocked = gate.Holds
 	v.foresee(s, gate, now)
 	v.Late = v.Blocked && (v.Earliest.IsZero() || v.Earliest.After(s.Sunset) || s.ended(now))
 	return v

@@ -99,12 +99,14 @@ func TestVerdict(t *testing.T) {
 			Says: tt.says, When: tt.when, Blocked: tt.blocked, Late: tt.blocked && tt.earliest != "2027-03-01",
 			Earliest: on(tt.earliest), QuietFrom: on(tt.quiet),
 		}
+		want.Whether, want.Why, _ = strings.Cut(tt.says, ": ")
 		if got := *s.Verdict("v1", reading, on(tt.now)); got != want {
 			t.Errorf("%s: got %+v,\nwant %+v", name, got, want)
 		}
 	}
 	released := &lifecycle.GateReading{Evidence: few, Released: on("2027-03-01")}
-	if got := scheduleOf(t, planOf(gate)).Verdict("v1", released, on("2027-03-10")); *got != (lifecycle.Verdict{Says: "v1 is retired"}) {
+	gone := lifecycle.Verdict{Says: "v1 is retired", Whether: "v1 is retired"}
+	if got := scheduleOf(t, planOf(gate)).Verdict("v1", released, on("2027-03-10")); *got != gone {
 		t.Errorf("released: got %+v", got)
 	}
 	gated := scheduleOf(t, planOf(gate))

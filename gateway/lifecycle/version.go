@@ -111,8 +111,7 @@ func (v *served) stage(now time.Time) Stage {
 
 func (v *served) verdict(now time.Time) *Verdict {
 	if v.unknown && v.stage(now) == Held {
-		says := "It is not known whether " + v.name + " is retired: the plan that was accepted has not been read yet"
-		return &Verdict{Says: says, Blocked: true, Late: true, When: "The earliest date is not known."}
+		return unknownVerdict(v.name+" is retired", "the plan that was accepted has not been read yet")
 	}
 	return v.schedule.Verdict(v.name, v.gate, now)
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/testkit/recorded"
+	"github.com/quotegate/quotegate/shared/fault"
 	"github.com/quotegate/quotegate/shared/testkit/clock"
 	"github.com/quotegate/quotegate/shared/testkit/postgres"
 )
@@ -248,4 +249,63 @@ func TestGateThatCountsInstances(t *testing.T) {
 	if got := w.v1(); got.Stage != lifecycle.Retired {
 		t.Errorf("got %s, %+v, want that nothing holds the gate", got.Stage, got.Gate)
 	}
+}
+
+// What a report says that a gate counted on each day is what the gate itself said then. Days whose
+// gate would look back to before counting began are not known.
+func TestCounted(t *testing.T) {
+	marked := caller.Client{Name: "Marked", Moved: &caller.Mark{On: "2027-01-01"}}
+	harbour := caller.Client{Name: "Harbour"}
+	recorded.OnEach(t, func(t *testing.T, cfg evidence.Config) {
+		r := recorded.Begin(t, cfg, clock.At(recorded.Noon), recorded.Knowing(func(name string) (caller.Client, bool) {
+			return marked, name == "client Marked"
+		}))
+		gates := map[string]lifecycle.Gate{
+			"all": {Days: 3}, "one day": {Days: 1}, "proven": {Days: 4, Count: lifecycle.CountProven},
+		}
+		said := map[string][]int{}
+		for d := range 16 {
+			if d > 0 {
+				r.Up(t, 24*time.Hour)
+			}
+			for i, every := range []int{1, 2, 3, 5, 8} {
+				if d%every == 0 {
+					r.Call(fmt.Sprintf("origin https://app-%d.example", i), 2)
+				}
+			}
+			if d == 4 || d == 12 {
+				r.As("v1", caller.Caller{Known: &harbour, Key: 7})
+				r.Errs("origin https://errs.example", 3)
+			}
+			if d%5 == 0 {
+				r.As("v1", caller.Caller{Known: &harbour})
+				r.As("v1", caller.Caller{Known: &marked})
+				r.Refuse("origin https://refused.example", 1, fault.VersionBrownout)
+			}
+			r.Flush(t)
+			for name, gate := range gates {
+				said[name] = append(said[name], r.Gate(t, "v1", gate).Clients)
+			}
+		}
+		for name, gate := range gates {
+			plan := &lifecycle.Plan{Versions: map[string]*lifecycle.Schedule{"v1": {Gate: &gate}}}
+			read, err := r.Read.Report(t.Context(), evidence.Query{Gates: plan})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, v := range read.Versions {
+				if v.Version != "v1" && v.Counted != nil {
+					t.Errorf("%s has counts of a gate, and no gate", v.Version)
+				}
+				if v.Version != "v1" {
+					continue
+				}
+				unknown := len(v.Counted) - 15 + gate.Days // counting began at noon of the first day
+				known := slices.IndexFunc(v.Counted, func(n int) bool { return n >= 0 })
+				if want := said[name][gate.Days+1:]; known != unknown || !slices.Equal(v.Counted[max(0, known):], want) {
+					t.Errorf("%s: got %v, want %v from day %d", name, v.Counted, want, unknown)
+				}
+			}
+		}
+	})
 }

@@ -299,6 +299,10 @@ select client, day, finding, code, param, calls from quotegate_findings where ve
 select client, day, served + brownout, proven from quotegate_days
 where version = $1 and day >= $2 and served + brownout > 0 and client = any($3::bigint[]);
 
+-- name: uses
+select client, day, served + brownout > 0, proven > 0 from quotegate_days
+where version = $1 and day >= $2 and day <= $3 and (served + brownout > 0 or proven > 0) order by client, day;
+
 -- name: last served
 select coalesce(max(last), 0) from quotegate_days where version = $1 and client = $2 and served > 0;
 

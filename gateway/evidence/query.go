@@ -34,6 +34,9 @@ type Query struct {
 	Page     int    // from 1
 	Per      int    // clients a page
 
+	// Gates are those of a plan, of which Version.Counted is wanted; nil: of none.
+	Gates *lifecycle.Plan
+
 	schedule *lifecycle.Schedule // of the version; needed for a window and a gate
 	window   lifecycle.Brownout
 }

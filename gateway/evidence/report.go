@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/quotegate/quotegate/gateway/event"
+	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/gateway/usage"
 )
 
@@ -37,6 +38,10 @@ type Version struct {
 	Days     []VersionDay      `json:"days"`     // the last 90, in order, today last
 	Groups   Groups            `json:"groups"`
 	Findings *findings         `json:"findings,omitempty"` // of an old version
+
+	// Counted are the clients that the gate of Query.Gates counts, with its rules and marks of today, in its
+	// days up to each of Days; -1: not known. Without a gate it is empty.
+	Counted []int `json:"-"`
 }
 
 // Traffic is how much a version was used lately.
@@ -139,7 +144,7 @@ func (db *DB) Report(ctx context.Context, q Query) (report Report, err error) {
 		if err != nil {
 			return err
 		}
-		report.Versions, err = db.readVersions(ctx, p, report.all)
+		report.Versions, err = db.readVersions(ctx, p, report.all, q.Gates)
 		if err != nil {
 			return err
 		}
@@ -185,7 +190,9 @@ func (g *Groups) add(u *Client) {
 }
 
 // readVersions reads the days of all versions, and adds what is known of their clients.
-func (db *DB) readVersions(ctx context.Context, p period, clients []*Client) ([]Version, error) {
+func (db *DB) readVersions(
+	ctx context.Context, p period, clients []*Client, gates *lifecycle.Plan,
+) ([]Version, error) {
 	traffic, err := db.readTraffic(ctx, db.page(), p.at)
 	if err != nil {
 		return nil, err
@@ -222,6 +229,13 @@ func (db *DB) readVersions(ctx context.Context, p period, clients []*Client) ([]
 		}
 		if db.options.Current != "" && version != db.options.Current {
 			v.Findings = findingsOf(clients, version, db.options.Current, v.Groups.Uncompared)
+		}
+		if gates == nil || gates.Versions[version] == nil || gates.Versions[version].Gate == nil {
+			continue
+		}
+		v.Counted, err = db.readCounted(ctx, p, version, *gates.Versions[version].Gate, clients)
+		if err != nil {
+			return nil, err
 		}
 	}
 	return all, nil

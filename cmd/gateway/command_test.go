@@ -211,11 +211,11 @@ func TestPagesAndCopy(t *testing.T) {
 		}
 		return body
 	}
-	wantContains(t, page("/"), "<h1>Versions</h1>", "1 client of old versions", version+" cannot be retired yet")
+	wantContains(t, page("/"), `<h1 class="verdict`, version+" cannot be retired yet", ">1 client</a>")
 	wantContains(t, page("/admin/usage"), `"plan": "`+lifecycle.Hash([]byte(readText(t, plan)))+`"`)
 	health := page("/health")
-	wantContains(t, health, "Integrator registries", "<th scope=\"row\">PulseChain</th><td>unconfigured</td>",
-		"built-in", "SQLite file", "<th scope=\"row\">ADMIN_TOKEN</th><td>[hidden]</td><td>environment</td>")
+	wantContains(t, health, "Not configured: Integrator registries, Issuer fees.", "SQLite file",
+		"<th scope=\"row\">ADMIN_TOKEN</th><td>[hidden]</td><td>environment</td>")
 	if strings.Contains(health, env["ADMIN_TOKEN"]) || strings.Contains(health, "usage.db") {
 		t.Error("the page about health shows a secret")
 	}

@@ -142,7 +142,7 @@ func checkTable(from metrics.Sources) admin.Table {
 	sum, _ := tally(results)
 	t := admin.Table{
 		Title: "Self-checks",
-		About: "Endpoints and contracts, last round: " + sum + ". Failed:",
+		About: "Endpoints and contracts, last round: " + sum + ".",
 		Head:  []string{"Chain", "Test", "Found"},
 	}
 	for _, r := range results {

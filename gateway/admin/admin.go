@@ -3,9 +3,9 @@
 // same name.
 //
 // The listener accepts only local requests, which no proxy has passed on, unless a token is
-// configured; then every request except a probe needs the token. Pages have no scripts and load
-// nothing. All text from clients is escaped and truncated. Requests change nothing except the
-// log level.
+// configured; then every request except a probe needs the token. Pages load nothing, and none has
+// a script but that of a client, which copies the letter. All text from clients is escaped and
+// truncated. Requests change nothing except the log level.
 package admin
 
 import (
@@ -172,7 +172,7 @@ func (h *handler) challenge(w http.ResponseWriter, r *http.Request, why string) 
 			"Rate limit exceeded: %d wrong tokens per minute. Retry in a minute.", wrongPerMinute))
 		return
 	}
-	const realm = "quotegate admin: any name, and the token as password"
+	const realm = "Quote gateway, operator: any name, and the token as password"
 	w.Header().Add("WWW-Authenticate", `Basic realm="`+realm+`", charset="UTF-8"`)
 	w.Header().Add("WWW-Authenticate", `Bearer realm="admin"`)
 	fail(w, http.StatusUnauthorized, why)

@@ -3,13 +3,17 @@ package admin
 import (
 	"bytes"
 	"context"
+	_ "embed"
 	"image/png"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,6 +21,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
 	"github.com/quotegate/quotegate/shared/testkit/browser"
@@ -60,15 +65,19 @@ var (
 
 func (w *window) as(t *testing.T, l look) {
 	t.Helper()
-	err := chromedp.Do(w.Context(), chromedp.EmulateViewport(l.width, l.height), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-		_, err := cdp.Call(ctx, tab, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Media: l.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
-		})
-		return err
-	}))
-	if err != nil {
+	if err := chromedp.Do(w.Context(), chromedp.EmulateViewport(l.width, l.height)); err != nil {
 		t.Fatal(err)
 	}
+	call(t, w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+		Media: l.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
+	})
+}
+
+// print is the page on paper, as a PDF with an outline of its headings.
+func (w *window) print(t *testing.T) (pdf []byte) {
+	t.Helper()
+	params := cdppage.PrintToPDFParams{GenerateDocumentOutline: new(true), GenerateTaggedPDF: new(true)}
+	return call(t, w, cdppage.PrintToPDF, params).Data
 }
 
 func (w *window) open(t *testing.T, path string) {
@@ -80,50 +89,23 @@ func (w *window) open(t *testing.T, path string) {
 
 func evaluate[V any](t *testing.T, w *window, script string) V {
 	t.Helper()
-	v, err := chromedp.Run(w.Context(), chromedp.Evaluate[V](script))
+	v, err := chromedp.Run(w.Context(), chromedp.Evaluate[V](script, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return v
 }
 
-// inspect lists what a person could not see, read or reach.
-const inspect = `(() => {
-	const problems = []
-	const root = document.documentElement
-	if (root.scrollWidth > root.clientWidth) problems.push('the page scrolls sideways: ' + root.scrollWidth + ' of ' + root.clientWidth)
-	if (document.querySelectorAll('h1').length !== 1) problems.push('there is not one h1')
-	const levels = [...document.querySelectorAll('h1, h2, h3, h4, h5, h6')].map((e) => Number(e.tagName[1]))
-	if (levels.some((l, i) => l > (levels[i - 1] ?? 0) + 1)) problems.push('headings leave out a level: ' + levels)
-	if (document.scripts.length) problems.push('there is a script')
-	for (const e of document.querySelectorAll('svg'))
-		if (!e.closest('[aria-hidden=true]') && !(e.getAttribute('role') === 'img' && e.getAttribute('aria-label'))) problems.push('a picture without text: ' + e.outerHTML.slice(0, 80))
-	for (const e of document.querySelectorAll('input:not([type=hidden]), select, textarea')) if (!e.labels.length) problems.push('no label: ' + e.outerHTML.slice(0, 80))
-	for (const e of document.querySelectorAll('a')) if (!e.textContent.trim()) problems.push('an empty link: ' + e.outerHTML.slice(0, 80))
-	for (const e of document.querySelectorAll('.scroll')) if (e.tabIndex !== 0 || !e.getAttribute('aria-label')) problems.push('a box that the keyboard cannot scroll')
-	const ids = [...document.querySelectorAll('[id]')].map((e) => e.id)
-	if (new Set(ids).size !== ids.length) problems.push('an id is there twice: ' + ids)
-	const parse = (c) => { const [r, g, b, a = 1] = c.match(/[\d.]+/g).map(Number); return { r, g, b, a } }
-	const channel = (c) => { c /= 255; return c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4 }
-	const luminance = (c) => 0.2126 * channel(c.r) + 0.7152 * channel(c.g) + 0.0722 * channel(c.b)
-	const seen = new Set()
-	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT)
-	while (walker.nextNode()) {
-		const e = walker.currentNode.parentElement
-		if (!walker.currentNode.data.trim() || seen.has(e) || e.closest('tr:nth-child(n+6), title') || !e.checkVisibility()) continue
-		seen.add(e)
-		const style = getComputedStyle(e)
-		const text = parse(e.closest('svg') ? style.fill : style.color)
-		let back = e
-		while (back && parse(getComputedStyle(back).backgroundColor).a === 0) back = back.parentElement
-		const ground = back ? parse(getComputedStyle(back).backgroundColor) : { r: 255, g: 255, b: 255 }
-		const [low, high] = [luminance(text), luminance(ground)].sort((a, b) => a - b)
-		const ratio = (high + 0.05) / (low + 0.05)
-		if (ratio < 4.5) problems.push('contrast ' + ratio.toFixed(2) + ': ' + e.outerHTML.slice(0, 80))
-	}
-	if (seen.size < 5) problems.push('there is hardly any text')
-	return problems
-})()`
+// pageScript is functions that look at a page.
+//
+//go:embed testdata/page.js
+var pageScript string
+
+// seen is what a function of pageScript returns.
+func seen[V any](t *testing.T, w *window, call string) V {
+	t.Helper()
+	return evaluate[V](t, w, "(() => {"+pageScript+"return "+call+"})()")
+}
 
 // inspect opens a page and looks at it.
 func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
@@ -131,7 +113,7 @@ func (w *window) inspect(t *testing.T, name, path string, looks ...look) {
 	w.open(t, path)
 	for _, l := range looks {
 		w.as(t, l)
-		for _, problem := range evaluate[[]string](t, w, inspect) {
+		for _, problem := range seen[[]string](t, w, "inspect()") {
 			t.Errorf("%s, %s, %s: %s", name, path, l.name, problem)
 		}
 	}
@@ -155,6 +137,8 @@ func TestInBrowser(t *testing.T) {
 	}
 	t.Run("axe", func(t *testing.T) { w.axe(t) })
 	t.Run("walk", func(t *testing.T) { w.walk(t) })
+	t.Run("letter", func(t *testing.T) { w.letter(t) })
+	t.Run("paper", func(t *testing.T) { w.paper(t) })
 	t.Run("stages", func(t *testing.T) { w.stages(t) })
 	t.Run("login", func(t *testing.T) { w.login(t) })
 }
@@ -171,24 +155,25 @@ func (w *window) stages(t *testing.T) {
 		want            []string // on the overview
 	}{
 		{"no data", "", "2027-02-10T10:20:00Z", nil, []string{
-			"No client of an old version in 90 days", "No plan: every version is active",
+			"No version is being retired", "No client of an old version in 90 days", "No plan: every version is active",
 		}},
 		{"before it is deprecated", halfYear, "2026-08-01T12:00:00Z", one, []string{
-			"Next: 1 Sep 2026, 00:00 UTC", "1 client of old versions",
+			"Next: 1 Sep 2026, 00:00 UTC", "1 of 1 client of old versions",
 		}},
 		{"deprecated", halfYear, "2027-02-10T10:20:00Z", one, []string{
 			"Headers announce the end", "16 Feb 2027, 14:00 UTC (in 6 days), brownout begins",
-			"v1 can be retired on 1 Mar 2027: 1 client in 7 days (limit 5), 27 calls on the busiest day (limit 100)",
+			"v1 can be retired on 1 Mar 2027 1 client in 7 days (limit 5), 27 calls on the busiest day (limit 100).",
+			"Busiest day of 7 days 27 calls limit 100 calls",
 		}},
 		{"brownout", halfYear, "2027-02-16T15:00:00Z", one, []string{
 			"100 % of clients get 410 until 16 Feb 2027, 18:00 UTC", "until 16 Feb 2027, 18:00 UTC, 100 % of clients: would refuse 1 client",
 			"16 Feb 2027, 18:00 UTC (in 3 hours), brownout ends.",
 		}},
 		{"held", none, held, one, []string{
-			"still served, because the gate holds", "v1 cannot be retired yet: 1 client in 7 days (limit 0)",
+			"still served, because the gate holds", "v1 cannot be retired yet: earliest 11 Mar 2027 1 client in 7 days (limit 0)",
 			"Earliest 11 Mar 2027, after the sunset on 1 Mar 2027",
 		}},
-		{"retired", halfYear, held, nil, []string{"Every call gets 410", "v1 is retired", "Gate passed 3 Mar 2027 final"}},
+		{"retired", halfYear, held, nil, []string{"Every call gets 410", "v3legacy has no sunset date", "v1 is retired", "Gate passed 3 Mar 2027 final"}},
 	} {
 		l := begin(t, must(time.Parse(time.RFC3339, test.now)), test.plan, "")
 		if test.clients != nil {
@@ -197,16 +182,10 @@ func (w *window) stages(t *testing.T) {
 		l.keeper.Poll()
 		w.serve(l.Config.Handler)
 		w.inspect(t, test.name, "/", light, phone)
-		text := evaluate[string](t, w, "document.querySelector('main').textContent")
+		text := evaluate[string](t, w, "document.querySelector('main').innerText")
 		wants(t, test.name, strings.Join(strings.Fields(text), " "), test.want...)
 	}
 }
-
-// axeRun lists what axe finds, its best practices included. Contrast, which takes it long,
-// is what inspect has looked at.
-const axeRun = `axe.run(document, { rules: { 'color-contrast': { enabled: false } } }).then(({ violations }) =>
-	violations.map(({ id, nodes }) => id + ': ' + nodes.slice(0, 3).map(({ html, failureSummary }) =>
-		html.slice(0, 150) + ' ' + failureSummary.slice(0, 150)).join(' | ')))`
 
 // axe finds nothing on any page.
 func (w *window) axe(t *testing.T) {
@@ -218,11 +197,7 @@ func (w *window) axe(t *testing.T) {
 	for _, path := range append([]string{"/clients?search=nobody"}, everyPage...) {
 		w.open(t, path)
 		evaluate[bool](t, w, string(axe)+"; true")
-		found, err := chromedp.Run(w.Context(), chromedp.Evaluate[[]string](axeRun, chromedp.EvalAwaitPromise))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, violation := range found {
+		for _, violation := range seen[[]string](t, w, "axeFindings()") {
 			t.Errorf("%s: %s", path, violation)
 		}
 	}
@@ -263,8 +238,9 @@ func (w *window) walk(t *testing.T) {
 	}
 	follow := func(text, want string) {
 		t.Helper()
-		find := `[...document.querySelectorAll('a')].find((a) => a.textContent.trim() === '` + text + `')?.focus() === undefined`
-		evaluate[bool](t, w, find)
+		if !seen[bool](t, w, "focusLink("+strconv.Quote(text)+")") {
+			t.Fatalf("there is no link %q", text)
+		}
 		press("\r", want)
 	}
 	for _, key := range []string{"\t", "\r"} {
@@ -281,13 +257,105 @@ func (w *window) walk(t *testing.T) {
 	letter := evaluate[string](t, w, "document.querySelector('textarea').value")
 	wants(t, "the letter", letter, "Subject: ", "because recipient is missing")
 	follow("Overview", "/")
-	follow("Clients refused", "/clients?version=v1&moved=no&window=2027-02-16T14:00:00Z")
+	const refused = "/clients?version=v1&moved=no&window=2027-02-16T14:00:00Z"
+	follow(refused, refused)
 	follow("Overview", "/")
 	w.as(t, paper)
-	const hidden = `[...document.querySelectorAll('body *')].filter((e) => !e.closest('svg, .vh') &&
-		!e.checkVisibility()).map((e) => e.closest('nav, .skip')?.tagName ?? e.outerHTML)`
-	if got := slices.Compact(evaluate[[]string](t, w, hidden)); !slices.Equal(got, []string{"A", "NAV"}) {
+	if got := slices.Compact(seen[[]string](t, w, "hidden()")); !slices.Equal(got, []string{"A", "NAV"}) {
 		t.Errorf("paper lacks %q, want it to lack the link that skips the navigation, and that", got)
+	}
+}
+
+//go:embed testdata/clipboard.js
+var clipboardScript string
+
+// call runs a command of the browser.
+func call[P, R any](t *testing.T, w *window, method cdp.Command[P, R], params P) (result R) {
+	t.Helper()
+	err := chromedp.Do(w.Context(), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
+		result, err = cdp.Call(ctx, tab, method, params)
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// letter copies the letter to a client. Where that cannot work there is no button, and what the browser
+// refuses can be copied by hand.
+func (w *window) letter(t *testing.T) {
+	w.as(t, light)
+	type state struct {
+		Buttons          []string `json:"buttons"`
+		Result           string   `json:"result"`
+		Selected, Copied bool
+	}
+	both := []string{"Copy", "Email"}
+	for _, test := range []struct {
+		name, clipboard string
+		scripts         bool
+		want            state
+	}{
+		{"copied", "workingClipboard()", true, state{Buttons: both, Result: "Copied", Copied: true}},
+		{"refused", "refusingClipboard()", true, state{
+			Buttons: both, Result: "The browser refused. The letter is selected: copy it with the keyboard.", Selected: true,
+		}},
+		{"no clipboard", "noClipboard()", true, state{Buttons: both[1:]}},
+		{"no scripts", "", false, state{Buttons: both[1:]}},
+	} {
+		added := call(t, w, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+			Source: "{" + clipboardScript + test.clipboard + "}",
+		})
+		call(t, w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !test.scripts})
+		w.open(t, "/client?client=client+Harbour+Wallet")
+		call(t, w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
+		call(t, w, cdppage.RemoveScriptToEvaluateOnNewDocument,
+			cdppage.RemoveScriptToEvaluateOnNewDocumentParams(added))
+		if len(test.want.Buttons) == 2 {
+			if err := chromedp.Do(w.Context(), chromedp.Click(chromedp.CSS("button[data-letter]"))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if test.want.Result != "" {
+			seen[bool](t, w, "result()")
+		}
+		got := seen[state](t, w, "letter()")
+		if !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s: got %+v, want %+v", test.name, got, test.want)
+		}
+		href := evaluate[string](t, w, "document.querySelector('.button').href")
+		wants(t, "the link", href, "mailto:ops@H.example?subject=Please%20move%20to%20v3%20by%201%20Mar%202027&body=Hello%2C%0D%0A")
+	}
+}
+
+// paper has the decision on the first two pages, with the verdict on the first, and the lists of clients
+// on pages of their own.
+func (w *window) paper(t *testing.T) {
+	w.as(t, light)
+	w.open(t, "/")
+	pdf := w.print(t)
+	pages := map[string]int{}
+	for i, m := range regexp.MustCompile(`(?m)^(\d+) 0 obj\n<</Type /Page\n`).FindAllStringSubmatch(string(pdf), -1) {
+		pages[m[1]] = i + 1
+	}
+	on := map[string]int{}
+	for _, m := range regexp.MustCompile(`/Title \(([^\n]*)\)\n/Dest \[(\d+) 0 R`).FindAllStringSubmatch(string(pdf), -1) {
+		title := strings.ReplaceAll(m[1], " ", "") // a line break is none here
+		if on[title] == 0 {
+			on[title] = pages[m[2]]
+		}
+	}
+	for title, most := range map[string]int{
+		"v1 cannot be retired yet: earliest 1 Mar 2027": 1, "v1: clients in 7 days": 1, "Calls per day": 1,
+		"What the plan refuses next": 1, "Risks": 2, "Who still calls v1": 2,
+	} {
+		if page := on[strings.ReplaceAll(title, " ", "")]; page == 0 || page > most {
+			t.Errorf("%s is on page %d, want it up to page %d: %v", title, page, most, on)
+		}
+	}
+	if on["Clientsbyday"] <= on["Instances"] {
+		t.Errorf("the list of clients is no appendix: %v", on)
 	}
 }
 
@@ -301,8 +369,8 @@ func (w *window) login(t *testing.T) {
 	}
 }
 
-// picture is what the README shows. UPDATE_PICTURES=1 makes it again.
-const picture = "../../docs/operator.png"
+// readmePicture is what the README shows. UPDATE_PICTURES=1 makes it again.
+const readmePicture = "../../docs/operator.png"
 
 func TestPicture(t *testing.T) {
 	if os.Getenv("UPDATE_PICTURES") != "" {
@@ -312,13 +380,7 @@ func TestPicture(t *testing.T) {
 		l.live(t, slices.DeleteFunc(town(), func(c client) bool { return c.version == "v3legacy" }))
 		w := openWindow(t, l.Config.Handler)
 		w.as(t, look{"picture", "", "light", 1120, 1070})
-		hide := chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
-			_, err := cdp.Call(ctx, tab, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true})
-			return err
-		})
-		if err := chromedp.Do(w.Context(), hide); err != nil {
-			t.Fatal(err)
-		}
+		call(t, w, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true})
 		w.open(t, "/")
 		shot, err := chromedp.Run(w.Context(), chromedp.CaptureScreenshot())
 		if err != nil {
@@ -332,11 +394,11 @@ func TestPicture(t *testing.T) {
 		if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&small, decoded); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(picture, small.Bytes(), 0o644); err != nil {
+		if err := os.WriteFile(readmePicture, small.Bytes(), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	shot, err := os.ReadFile(picture)
+	shot, err := os.ReadFile(readmePicture)
 	if err != nil {
 		t.Fatal(err)
 	}

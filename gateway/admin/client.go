@@ -3,7 +3,10 @@ package admin
 import (
 	_ "embed"
 	"fmt"
+	"html/template"
 	"net/http"
+	"net/mail"
+	"net/url"
 	"slices"
 	"strings"
 	text "text/template"
@@ -79,6 +82,33 @@ var (
 
 	letterTemplate = text.Must(text.New("").Funcs(functions).Parse(letterText))
 )
+
+// maxMail is how long a mailto link may be. Windows opens none above 2,048 characters.
+const maxMail = 2000
+
+// mailLink opens a letter in a mail program. It has a recipient if the contact is an address.
+type mailLink struct {
+	Href  template.URL
+	Whole bool // the letter is in it; else only its subject
+}
+
+// mailTo makes the link of a letter that begins with its subject.
+func mailTo(contact, letter string) mailLink {
+	to := ""
+	if address, err := mail.ParseAddress(contact); err == nil && address.Address == contact {
+		to = url.PathEscape(contact)
+	}
+	head, body, _ := strings.Cut(letter, "\n\n")
+	// In a mailto link a plus is a plus, and lines end as they do in mail.
+	escape := func(text string) string {
+		return strings.ReplaceAll(url.QueryEscape(strings.ReplaceAll(text, "\n", "\r\n")), "+", "%20")
+	}
+	href := "mailto:" + to + "?subject=" + escape(strings.TrimPrefix(head, "Subject: "))
+	if whole := href + "&body=" + escape(body); len(whole) <= maxMail {
+		return mailLink{template.URL(whole), true}
+	}
+	return mailLink{template.URL(href), false}
+}
 
 // Letter is a text to a client, with its own numbers, the windows that refuse it and the steps
 // that it has to take.

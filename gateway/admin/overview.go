@@ -27,7 +27,8 @@ func (h *handler) root(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p, status := &overviewPage{}, http.StatusOK
-	p.page, p.Report, p.Missing = h.counted(r, "Versions", evidence.Query{Old: "yes", Per: overviewHeat})
+	query := evidence.Query{Old: "yes", Per: overviewHeat, Gates: h.options.Plan().Plan}
+	p.page, p.Report, p.Missing = h.counted(r, "Overview", query)
 	if p.Missing == nil {
 		p.simulate()
 	} else {
@@ -67,23 +68,32 @@ func (p *overviewPage) Staying(version string) []*evidence.Client {
 	return p.Report.NotMoved(version, maxStaying)
 }
 
+// said is a text of which a part leads to another page.
+type said struct{ Before, Link, After, Path string }
+
+// say makes the first occurrence of a part the link. Without a path there is none.
+func say(text, part, path string) said {
+	before, after, found := strings.Cut(text, part)
+	if !found || path == "" {
+		return said{Before: text}
+	}
+	return said{before, part, after, path}
+}
+
 // step is the open or next window of a version, or its sunset.
 type step struct {
 	Label, When string
-	Says        string // whom it refuses
-	Path        string // where these clients are listed; empty if there are none
+	Says        said // whom it refuses
 }
 
 // Steps are those of a version. They say the same as `gateway plan simulate`.
 func (p *overviewPage) Steps(version string) (all []step) {
 	add := func(label, when string, from time.Time, window string) {
-		s := step{label, when, "not known", "/clients?version=" + version + "&moved=no" + window}
+		s := step{label, when, said{Before: "not known"}}
+		path := "/clients?version=" + version + "&moved=no" + window
 		for _, hit := range p.hits {
 			if hit.Version == version && hit.From.Equal(from) {
-				s.Says = hit.Sentence()
-				if hit.Clients == 0 {
-					s.Path = ""
-				}
+				s.Says = say(hit.Sentence(), humanize.Count(hit.Clients, "client", "clients"), path)
 			}
 		}
 		all = append(all, s)
@@ -111,6 +121,39 @@ func (p *overviewPage) Usage(version string) *evidence.Version {
 func (p *overviewPage) Versions() []lifecycle.Status {
 	sooner := func(a, b lifecycle.Status) int { return p.end(a.Version).Compare(p.end(b.Version)) }
 	return slices.SortedStableFunc(slices.Values(p.Plan.Versions), sooner)
+}
+
+// Headline is the version whose verdict is the headline: the next one to go, or else the last one
+// that went. It is nil without a version in the plan.
+func (p *overviewPage) Headline() *lifecycle.Status {
+	planned := slices.DeleteFunc(p.Versions(), func(v lifecycle.Status) bool { return v.Verdict == nil })
+	if len(planned) == 0 {
+		return nil
+	}
+	coming := func(v lifecycle.Status) bool { return v.Stage != lifecycle.Retired }
+	return &planned[max(slices.IndexFunc(planned, coming), 0)]
+}
+
+// card is what is shown of a version. The first has the headline of the page.
+type card struct {
+	Page     *overviewPage
+	Status   lifecycle.Status
+	Usage    *evidence.Version
+	Schedule *lifecycle.Schedule
+	Window   *brownout
+	First    bool
+}
+
+func (p *overviewPage) Card(v lifecycle.Status, first bool) card {
+	return card{p, v, p.Usage(v.Version), p.Schedule(v.Version), p.Window(v.Version), first}
+}
+
+// Whether says whether a version can go, and the earliest date if it cannot yet.
+func (p *overviewPage) Whether(v *lifecycle.Verdict) string {
+	if v.Blocked && !v.Earliest.IsZero() {
+		return v.Whether + ": earliest " + humanize.Date(v.Earliest)
+	}
+	return v.Whether
 }
 
 // group is some of the clients of a version, and where they are listed.
@@ -144,9 +187,8 @@ func (p *overviewPage) Groups(usage *evidence.Version) []group {
 
 // risk is what may go wrong, and where to look.
 type risk struct {
-	Text       string
-	Link, Path string // the name of the place; empty: nowhere else
-	Wrong      bool   // somebody should act
+	said
+	Wrong bool // somebody should act
 }
 
 // Risks are what may go wrong with a retirement, what needs action first.
@@ -155,17 +197,19 @@ func (p *overviewPage) Risks(v lifecycle.Status) (all []risk) {
 	if s == nil {
 		return nil
 	}
+	add := func(wrong bool, text, part, path string) { all = append(all, risk{say(text, part, path), wrong}) }
 	path := "/clients?version=" + v.Version
+	const incomplete, instances = "Incomplete counts", "#instances"
 	if p.Counts(v) {
 		for _, reason := range v.Gate.Missing {
-			all = append(all, risk{"Incomplete counts: " + reason + ".", "Instances", "#instances", true})
+			add(true, incomplete+": "+reason+".", incomplete, instances)
 		}
 		if lost, tooMuch := v.Gate.Lost(*v.Gate.Evidence); lost != "" {
-			all = append(all, risk{"Incomplete counts: " + lost + ".", "Instances", "#instances", tooMuch})
+			add(tooMuch, incomplete+": "+lost+".", incomplete, instances)
 		}
 	}
 	if v.Warning != "" {
-		all = append(all, risk{sentence(v.Warning), "", "", true})
+		add(true, sentence(v.Warning), "", "")
 	}
 	usage := p.Usage(v.Version)
 	if usage == nil || v.Stage == lifecycle.Retired {
@@ -173,17 +217,15 @@ func (p *overviewPage) Risks(v lifecycle.Status) (all []risk) {
 	}
 	g := usage.Groups
 	if g.Untold > 0 {
-		text := humanize.Count(g.Untold, "known client", "known clients") + " not notified."
-		where := path + "&moved=no&told=no&known=yes"
-		all = append(all, risk{text, "Clients not notified", where, !s.Sunset.IsZero()})
+		who := humanize.Count(g.Untold, "known client", "known clients")
+		add(!s.Sunset.IsZero(), who+" not notified.", who, path+"&moved=no&told=no&known=yes")
 	}
 	if v.Risk != "" {
-		all = append(all, risk{Text: sentence(v.Risk)})
+		add(false, sentence(v.Risk), "", "")
 	}
 	if g.Claimed > 0 {
-		keys := humanize.Proportion(g.Proven, g.Proven+g.Claimed) + " of calls carry a key."
-		text := keys + " Other names can be claimed by anyone."
-		all = append(all, risk{Text: text, Link: "Known clients", Path: path + "&known=yes"})
+		keys := humanize.Proportion(g.Proven, g.Proven+g.Claimed) + " of calls"
+		add(false, keys+" carry a key. Other names can be claimed by anyone.", keys, path+"&known=yes")
 	}
 	return all
 }

@@ -34,18 +34,20 @@ var (
 	files embed.FS
 	//go:embed style.css
 	style string
+	//go:embed copy.js
+	copyScript string
 
 	functions = template.FuncMap{
 		"number": humanize.Number[uint64], "count": humanize.Number[int],
 		"plural": humanize.Count[int], "calls": humanize.Count[uint64],
 		"share": humanize.Percent, "length": humanize.Duration, "ago": humanize.Ago,
 		"date": humanize.Date, "dayMonth": humanize.DayMonth, "moment": humanize.DateTime, "stamp": humanize.Timestamp,
-		"short": short, "clean": clean,
+		"short": short, "clean": clean, "sentence": sentence,
 		"clientPath": clientPath, "queryPath": queryPath, "softwarePath": softwarePath,
-		"place": place, "months": months, "sum": sum, "highest": slices.Max[[]uint64],
+		"place": place, "mail": mailTo,
 		"plus": func(a, b int) int { return a + b }, "minus": func(a, b int) int { return a - b },
-		"half":  func(n uint64) uint64 { return n / 2 },
-		"style": func() template.CSS { return template.CSS(style) },
+		"style":  func() template.CSS { return template.CSS(style) },
+		"script": func() template.JS { return template.JS(copyScript) },
 	}
 	templates = template.Must(template.New("").Funcs(functions).ParseFS(files, "*.html"))
 )
@@ -53,6 +55,9 @@ var (
 // pagePolicy is the Content-Security-Policy of every page.
 var pagePolicy = "default-src 'none'; style-src " + static.PolicyHash(style) +
 	"; img-src data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+
+// withScript are the templates with a script: copy.js, and nothing else.
+var withScript = []string{"client.html"}
 
 // pagePaths are the pages for people.
 var pagePaths = []string{"/", "/clients", "/client", "/health"}
@@ -94,7 +99,11 @@ func (h *handler) send(w http.ResponseWriter, status int, name string, data any)
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
-	w.Header().Set("Content-Security-Policy", pagePolicy)
+	policy := pagePolicy
+	if slices.Contains(withScript, name) {
+		policy += "; script-src " + static.PolicyHash(copyScript)
+	}
+	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Referrer-Policy", "same-origin") // fromElsewhere wants to see our own links
 	w.Header().Set("X-Frame-Options", "DENY")
 	w.WriteHeader(status)

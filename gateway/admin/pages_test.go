@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -24,6 +25,7 @@ import (
 	"github.com/quotegate/quotegate/gateway/lifecycle"
 	"github.com/quotegate/quotegate/shared/chain"
 	"github.com/quotegate/quotegate/shared/fault"
+	"github.com/quotegate/quotegate/shared/static"
 )
 
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8"
@@ -59,7 +61,7 @@ func TestRootByAccept(t *testing.T) {
 	}
 }
 
-// Every page forbids script and frames, whatever its status.
+// Every page forbids frames and all scripts but its own, which only the page of a client has, whatever its status.
 func TestPageHeaders(t *testing.T) {
 	l := begin(t, today, halfYear, "")
 	l.live(t, town()[:1])
@@ -76,11 +78,14 @@ func TestPageHeaders(t *testing.T) {
 		policy := header.Get("Content-Security-Policy")
 		wants(t, path+": the policy", policy, "default-src 'none'; ", "style-src 'sha256-", "form-action 'self'",
 			"base-uri 'none'", "frame-ancestors 'none'")
-		if strings.Contains(policy, "script") || strings.Contains(policy, "unsafe") ||
+		script := path == "/client?client=client+Harbour+Wallet"
+		wanted := "; script-src " + static.PolicyHash(copyScript)
+		if strings.Contains(policy, "script") != script || strings.HasSuffix(policy, wanted) != script ||
+			strings.Count(body, "<script>") != strings.Count(policy, "script-src") || strings.Contains(policy, "unsafe") ||
 			header.Get("Referrer-Policy") != "same-origin" || header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: got headers %v", path, header)
 		}
-		for _, no := range []string{"<script", " style=", " onclick", "ZgotmplZ"} {
+		for _, no := range []string{"<script ", " style=", " onclick", "ZgotmplZ"} {
 			if strings.Contains(body, no) {
 				t.Errorf("%s: the page has %s", path, no)
 			}
@@ -109,6 +114,24 @@ func TestPagesWithoutDatabase(t *testing.T) {
 	status, body, _ := get(t, server.URL+"/admin/usage")
 	if status != 503 || !strings.Contains(body, `"error": "The counts cannot be read: the database is`) {
 		t.Errorf("usage: got %d %s", status, body)
+	}
+}
+
+// The name, the mark and the icon are those of the public pages, and so are the colors.
+func TestBrand(t *testing.T) {
+	brand := string(must(os.ReadFile("../site/common/brand.html")))
+	public := string(must(os.ReadFile("../site/common/page.css")))
+	page := draw("overview.html", &overviewPage{page: page{Title: "Overview"}})
+	wants(t, "the page", page, "<title>Overview · Quote gateway, operator</title>", "Quote gateway</a>")
+	for _, part := range []string{`<link rel="icon" href="[^"]*">`, `<svg viewBox="0 0 32 32"[^<]*(?s:.*?)</svg>Quote gateway`} {
+		wants(t, "the page", page, must(regexp.Compile(part)).FindString(brand))
+	}
+	for _, name := range []string{"page", "card", "panel", "text", "line", "accent", "on-accent", "bad"} {
+		is := regexp.MustCompile(`--` + name + `: (#[0-9a-f]{6});`)
+		ours := is.FindAllString(style, 2)
+		if theirs := is.FindAllString(public, 2); len(ours) != 2 || !slices.Equal(ours, theirs) {
+			t.Errorf("%s: got %q, want %q", name, ours, theirs)
+		}
 	}
 }
 
@@ -147,7 +170,7 @@ func TestHostileText(t *testing.T) {
 			t.Errorf("%s: got %d", path, status)
 		}
 		for _, no := range []string{
-			"<script", "<img", "' onmouseover='alert", `href="javascript:`, "\u202e", "</textarea><script", "</title><h1>",
+			"<script>alert", "<img", "' onmouseover='alert", `href="javascript:`, "\u202e", "</textarea><script", "</title><h1>",
 		} {
 			if strings.Contains(body, no) {
 				t.Errorf("%s: the page has %q", path, no)
@@ -252,18 +275,18 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	}
 	l.live(t, town())
 	_, overview, _ := get(t, l.URL+"/")
-	next := regexp.MustCompile(`50 % of clients: (would refuse (\d+) clients [^<]*)\. <a href="([^"]*)">Clients refused`)
+	next := regexp.MustCompile(`50 % of clients: (would refuse )<a href="([^"]*)">((\d+) clients)</a>([^<]*)\.`)
 	found := next.FindStringSubmatch(overview)
 	if found == nil {
 		t.Fatalf("the overview has no figure of the next window:\n%s", overview)
 	}
 	wants(t, "the overview", overview, `<bdi>ops@H.example</bdi>`)
-	figure := found[2]
-	list := html.UnescapeString(found[3])
+	figure := found[4]
+	list := html.UnescapeString(found[2])
 	report := must(l.read.Report(t.Context(), evidence.Query{}))
 	simulation := report.Simulate(l.plan().Plan, lifecycle.ReadGates(l.plan().Plan, l.read, today))
-	if says := simulation.Windows[0].Sentence(); found[1] != says {
-		t.Errorf("the overview says %q, the simulation %q", found[1], says)
+	if says := simulation.Windows[0].Sentence(); found[1]+found[3]+found[5] != says {
+		t.Errorf("the overview says %q, the simulation %q", found[0], says)
 	}
 	if n, err := strconv.Atoi(figure); err != nil || n < 3 || n > 9 {
 		t.Errorf("got %s, want some of the 11 that have not moved", figure)
@@ -278,9 +301,10 @@ func TestOneFigureForTheNextWindow(t *testing.T) {
 	for path, want := range map[string]string{
 		list: figure + " clients in 90 days",
 		strings.Replace(list, "/clients", "/admin/usage", 1): `"matching": ` + figure + ",",
-		"/#":                                   "<dd>1 Mar 2027, 00:00 UTC: would refuse " + still + " clients",
-		"/":                                    "v1 cannot be retired yet: " + counted + " clients in 7 days (limit 5)",
-		"/?":                                   "<dt>Not moved</dt><dd><b>" + still + "</b>",
+		"/#":                                   `would refuse <a href="/clients?version=v1&amp;moved=no">` + still + " clients",
+		"/":                                    `<p class="why">` + counted + " clients in 7 days (limit 5)",
+		"/?":                                   still + " not moved</a>, in 90 days",
+		"/?figure":                             `<a href="/clients?version=v1&amp;gate=counted">` + counted + " clients</a></b>",
 		"/clients?version=v1&gate=counted":     counted + " clients in 90 days",
 		"/admin/usage?version=v1&gate=counted": `"matching": ` + counted + ",",
 	} {
@@ -318,8 +342,7 @@ func (w *window) clientColumns(t *testing.T) {
 		read := evidence.Report{At: today, Clients: clients, Matching: n, Distinct: n, Page: 1, Pages: 1}
 		w.serve(Handler(options(reporter{report: read}, l.plan)))
 		w.inspect(t, lead, "/clients?search=x", tablet, phone, light)
-		const widest = `Math.max(0, ...[...document.querySelectorAll('.scroll')].map((e) => e.scrollWidth - e.clientWidth))`
-		if over := evaluate[int](t, w, widest); over > 0 {
+		if over := seen[int](t, w, "overflow()"); over > 0 {
 			t.Errorf("%s: the table is %d pixels too wide", lead, over)
 		}
 		if got := evaluate[string](t, w, `document.querySelector('.lead').textContent`); !strings.HasPrefix(got, lead) {
@@ -340,7 +363,7 @@ func (w *window) crowd(t *testing.T) {
 		}
 	}
 	_, body, _ := get(t, w.address+"/")
-	wants(t, "the overview", body, "10,000 clients of old versions in 90 days", "30 of 10,000.")
+	wants(t, "the overview", body, `30 of <a href="/clients?old=yes">10,000 clients of old`)
 	w.inspect(t, "a crowd", "/", light, phone)
 }
 

@@ -1,7 +1,6 @@
 package admin
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,167 +9,270 @@ import (
 
 	"github.com/quotegate/quotegate/gateway/evidence"
 	"github.com/quotegate/quotegate/gateway/lifecycle"
+	"github.com/quotegate/quotegate/shared/humanize"
 )
 
 const (
 	day = 24 * time.Hour
-	// heatDays is how many days a picture of a client has, as many as a report.
+	// heatDays is how many days a picture looks back, as many as a report.
 	heatDays = 90
+	// daysAhead is how far a picture looks ahead, for a sunset.
+	daysAhead = 60
 )
 
 // percent is a position on a picture, so that text keeps its size when the picture is scaled.
 type percent float64
 
-func (p percent) String() string { return fmt.Sprintf("%.3g%%", float64(p)) }
+func (p percent) String() string { return fmt.Sprintf("%.4g%%", float64(p)) }
 
-// mark is a place on a line and its text.
-type mark struct {
-	X    percent
-	Text string
+// axis is the time that a picture shows.
+type axis struct{ From, To time.Time }
+
+func (a axis) X(t time.Time) percent {
+	return percent(100 * float64(t.Unix()-a.From.Unix()) / float64(a.To.Unix()-a.From.Unix()))
 }
 
-// months marks the first day of each month.
-func months(from, to time.Time) (marks []mark) {
-	t := time.Date(from.Year(), from.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-	for ; t.Before(to); t = t.AddDate(0, 1, 0) {
-		marks = append(marks, mark{X: between(from, to, t), Text: t.Format("Jan")})
+func (a axis) has(t time.Time) bool { return !t.Before(a.From) && t.Before(a.To) }
+
+// mark is a place on an axis and its text.
+type mark struct {
+	X     percent
+	Text  string
+	Class string // of what stands out
+}
+
+// Left reports whether the text has to stand to the left of the place, to stay inside the picture.
+func (m mark) Left() bool { return m.X > 60 }
+
+// Months marks the first day of each month. If these are fewer than two, the axis has Mondays.
+func (a axis) Months() (marks []mark) {
+	t := time.Date(a.From.Year(), a.From.Month()+1, 1, 0, 0, 0, 0, time.UTC)
+	for ; t.Before(a.To); t = t.AddDate(0, 1, 0) {
+		marks = append(marks, mark{X: a.X(t), Text: humanize.DayMonth(t)})
+	}
+	if len(marks) > 1 {
+		return marks
+	}
+	marks = nil
+	for t = a.From.Truncate(day); t.Before(a.To); t = t.Add(day) {
+		if t.Weekday() == time.Monday && a.has(t) {
+			marks = append(marks, mark{X: a.X(t), Text: humanize.DayMonth(t)})
+		}
 	}
 	return marks
 }
 
-func between(from, to, t time.Time) percent {
-	return percent(100 * float64(t.Unix()-from.Unix()) / float64(to.Unix()-from.Unix()))
-}
+// span is a part of an axis.
+type span struct{ X, Width percent }
 
-// timeline places the steps of a version on a line.
-type timeline struct {
-	*lifecycle.Schedule
-	from, to time.Time
-}
-
-// Timeline spans a little more than the first and the last step, and now. It is nil for a
-// version without a plan.
-func (p *overviewPage) Timeline(version string) *timeline {
-	s := p.Schedule(version)
-	if s == nil {
-		return nil
+// Spans are the windows of a plan that an axis shows, each at least wide enough to be seen.
+func (a axis) Spans(s *lifecycle.Schedule) (all []span) {
+	const visible = 0.5
+	for _, b := range s.Brownouts {
+		from, to := max(0, a.X(b.From)), min(100, a.X(b.To))
+		if b.To.After(a.From) && b.From.Before(a.To) {
+			all = append(all, span{from, max(visible, to-from)})
+		}
 	}
-	points := []time.Time{s.Deprecated, p.Now, cmp.Or(s.Sunset, p.Now)}
-	from, to := slices.MinFunc(points, time.Time.Compare), slices.MaxFunc(points, time.Time.Compare)
-	edge := max(day, to.Sub(from)/20)
-	return &timeline{s, from.Add(-edge), to.Add(edge)}
-}
-
-func (l *timeline) X(t time.Time) percent { return between(l.from, l.to, t) }
-
-// Anchor keeps the text of a place inside the picture.
-func (l *timeline) Anchor(t time.Time) string {
-	x := l.X(t)
-	switch {
-	case x < 15:
-		return "start"
-	case x > 85:
-		return "end"
-	}
-	return "middle"
-}
-
-func (l *timeline) Width(b lifecycle.Brownout) string {
-	if width := l.X(b.To) - l.X(b.From); width > 1 {
-		return width.String()
-	}
-	return "4"
-}
-
-// Tall is the height of a window: 26 if its share is 1.
-func (l *timeline) Tall(b lifecycle.Brownout) int { return max(6, int(b.Share*26)) }
-
-// Curves are the versions to draw: every old one that is in the plan or in use, and
-// then the current one, once.
-func (p *overviewPage) Curves() []evidence.Version {
-	used := func(d evidence.VersionDay) bool { return d.Clients > 0 || d.Served > 0 || d.Refused > 0 }
-	all := slices.DeleteFunc(slices.Clone(p.Report.Versions), func(v evidence.Version) bool {
-		return len(v.Days) == 0 || p.Schedule(v.Version) == nil && !slices.ContainsFunc(v.Days, used)
-	})
-	slices.SortStableFunc(all, func(a, b evidence.Version) int { return p.end(a.Version).Compare(p.end(b.Version)) })
 	return all
 }
 
-// Charts are the calls and clients of a version day by day. A series of zeros has no chart.
-func (p *overviewPage) Charts(v evidence.Version) []chart {
-	var calls, refused, clients []uint64
-	for _, d := range v.Days {
-		calls = append(calls, d.Served+d.Refused)
-		refused = append(refused, d.Refused)
-		clients = append(clients, d.Clients)
+// scale is a vertical axis from 0, with a line at each step.
+type scale struct{ Step, Top uint64 }
+
+// newScale has at most five steps, each of 1, 2 or 5 with zeros.
+func newScale(most uint64) scale {
+	const steps = 5
+	least := (most + steps - 1) / steps
+	for power := uint64(1); ; power *= 10 {
+		for _, factor := range []uint64{1, 2, 5} {
+			if step := factor * power; least <= step {
+				return scale{step, step * max(1, (most+step-1)/step)}
+			}
+		}
 	}
-	first := v.Days[0].Day.Time()
-	plan := p.dates(v.Version)
-	who := "clients"
-	if !p.Old(v.Version) {
-		who = "clients of old versions"
-	}
-	all := []chart{
-		{v.Version + ": calls per day", first, plan, calls, refused},
-		{v.Version + ": " + who + " per day", first, plan, clients, nil},
-	}
-	return slices.DeleteFunc(all, func(c chart) bool { return sum(c.Values) == 0 })
 }
 
-// firstDay is the first day of a picture of a client.
+func (s scale) Y(n uint64) percent { return percent(100 - 100*float64(n)/float64(s.Top)) }
+
+// Ticks are from the top to 0.
+func (s scale) Ticks() (all []uint64) {
+	for n := s.Top; n > 0; n -= s.Step {
+		all = append(all, n)
+	}
+	return append(all, 0)
+}
+
+// picture is numbers over days: as a line, or as bars of layers that are stacked.
+type picture struct {
+	axis
+	scale
+	Title  string
+	Says   string // the same facts
+	Bands  []span // windows of the plan
+	Marks  []mark
+	Limit  *level
+	Line   string // a path in a box of 100 by 100
+	End    *point // of the line
+	Layers []layer
+}
+
+// level is a line across a picture.
+type level struct {
+	Y    percent
+	Text string
+}
+
+type point struct{ X, Y percent }
+
+// layer is the bars of one version.
+type layer struct {
+	Name, Class string
+	Bars        []box
+}
+
+type box struct{ X, Y, Width, Height percent }
+
+// mark adds today, and the sunset if the picture has it.
+func (p *picture) mark(now, sunset time.Time) {
+	p.Marks = append(p.Marks, mark{p.X(now), "today, " + humanize.DayMonth(now), "now"})
+	if p.has(sunset) {
+		p.Marks = append(p.Marks, mark{p.X(sunset), "sunset, " + humanize.DayMonth(sunset), "sunset"})
+	}
+}
+
+// around is an axis from a first day, or two weeks ago, to a little after today, or the sunset if that
+// is near.
+func around(first, now, sunset time.Time) axis {
+	a := axis{first, now}
+	if before := now.Add(-14 * day); before.Before(first) {
+		a.From = before
+	}
+	if sunset.After(now) && sunset.Sub(now) < daysAhead*day {
+		a.To = sunset
+	}
+	a.To = a.To.Add(a.To.Sub(a.From) / 25)
+	return a
+}
+
+// draw draws a line through the middle of each day until now.
+func (p *picture) draw(values []int, first, now time.Time) {
+	letter := "M"
+	for i, n := range values {
+		at := first.Add(time.Duration(i)*day + day/2)
+		if i == len(values)-1 {
+			at = now
+		}
+		p.End = &point{p.X(at), p.Y(uint64(n))}
+		p.Line += fmt.Sprintf("%s%.4g %.4g", letter, float64(p.End.X), float64(p.End.Y))
+		letter = "L"
+	}
+}
+
+// Legend is the layers, the top one first.
+func (p *picture) Legend() []layer {
+	layers := slices.Clone(p.Layers)
+	slices.Reverse(layers)
+	return layers
+}
+
+// listWindows names the windows that a picture has.
+func (a axis) listWindows(s *lifecycle.Schedule) string {
+	var days []string
+	for _, b := range s.Brownouts {
+		if b.To.After(a.From) && b.From.Before(a.To) {
+			days = append(days, humanize.DayMonth(b.From))
+		}
+	}
+	if len(days) == 0 {
+		return ""
+	}
+	return " Brownouts: " + strings.Join(days, ", ") + "."
+}
+
+// series is the calls of a version, or of a client of it, on each day of a picture.
+type series struct {
+	Name    string
+	Values  []uint64
+	Refused uint64
+}
+
+// stack draws series of the days of a report, the last of which is not over.
+func (p *page) stack(title string, all []series) *picture {
+	const classes = 3
+	sums := make([]uint64, heatDays)
+	for _, s := range all {
+		for i, n := range s.Values[:min(len(s.Values), heatDays)] {
+			sums[i] += n
+		}
+	}
+	a := axis{p.firstDay(), p.firstDay().Add(heatDays * day)}
+	pic := &picture{axis: a, scale: newScale(slices.Max(sums)), Title: title}
+	pic.Says = title + " from " + humanize.Date(a.From) + " to today."
+	clear(sums)
+	for i, s := range all {
+		layer := layer{Name: s.Name, Class: "old" + strconv.Itoa(i%classes)}
+		for d, n := range s.Values[:min(len(s.Values), heatDays)] {
+			sums[d] += n
+			if n > 0 {
+				const width = 100.0 / heatDays
+				bar := box{percent(width * float64(d)), pic.Y(sums[d]), 0.85 * width, 100 - pic.Y(n)}
+				layer.Bars = append(layer.Bars, bar)
+			}
+		}
+		pic.Layers = append(pic.Layers, layer)
+		pic.Says += s.sentence()
+	}
+	return pic
+}
+
+// sentence sums up a series.
+func (s series) sentence() string {
+	highest := humanize.Number(slices.Max(s.Values))
+	today := humanize.Number(s.Values[len(s.Values)-1])
+	whole := humanize.Number(sum(s.Values))
+	text := fmt.Sprintf(" %s: highest %s, today so far %s, in all %s.", s.Name, highest, today, whole)
+	if s.Refused > 0 {
+		text += " Refused: " + humanize.Number(s.Refused) + "."
+	}
+	return text
+}
+
+// firstDay is the first day of a picture.
 func (p *page) firstDay() time.Time { return p.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
 
-// Axis is the months above a heat map.
-func (p *page) Axis() []mark { return months(p.firstDay(), p.firstDay().Add(heatDays*day)) }
+// HeatAxis is the months above a heat map.
+func (p *page) HeatAxis() []mark {
+	return axis{p.firstDay(), p.firstDay().Add(heatDays * day)}.Months()
+}
 
-// ClientChart has the calls of a client: as a chart, and as its row of a heat map.
-func (p *page) ClientChart(c *evidence.Client) chart {
-	values := make([]uint64, heatDays)
+// heatRow is the calls of a client, one box for each day.
+type heatRow struct {
+	Bands  []span
+	values []uint64
+}
+
+func (p *page) HeatRow(c *evidence.Client) heatRow {
+	first := p.firstDay()
+	row := heatRow{axis{first, first.Add(heatDays * day)}.Spans(p.dates(c.Version)), make([]uint64, heatDays)}
 	for _, d := range c.Days {
-		if i := int(d.Day.Time().Sub(p.firstDay()) / day); i >= 0 && i < heatDays {
-			values[i] = d.Calls
+		if i := int(d.Day.Time().Sub(first) / day); i >= 0 && i < heatDays {
+			row.values[i] = d.Calls
 		}
 	}
-	return chart{c.Version + ": calls per day", p.firstDay(), p.dates(c.Version), values, nil}
+	return row
 }
 
-// chart is one number over some days. The picture is 100 high and has one unit of
-// width for each day.
-type chart struct {
-	Title           string
-	First           time.Time
-	Plan            *lifecycle.Schedule
-	Values, Refused []uint64 // one for each day, of which the last is not over
-}
-
-func (c chart) End() time.Time { return c.First.Add(time.Duration(len(c.Values)) * day) }
-
-// Top is an even number, so that half of it can label the axis.
-func (c chart) Top() uint64 {
-	highest := max(2, slices.Max(c.Values))
-	return highest + highest%2
-}
-
-// Sunset is its position, empty if it is not on the picture.
-func (c chart) Sunset() string {
-	if at := c.Plan.Sunset; at.After(c.First) && at.Before(c.End()) {
-		return fmt.Sprintf("%.3g", at.Sub(c.First).Hours()/24)
-	}
-	return ""
-}
-
-type shade struct{ X, Width int }
-
-// Shades are the windows of the plan.
-func (c chart) Shades() (all []shade) {
-	for _, b := range c.Plan.Brownouts {
-		from := max(0, int(b.From.Sub(c.First)/day))
-		to := min(len(c.Values)-1, int(b.To.Add(-time.Second).Sub(c.First)/day))
-		if b.To.After(c.First) && from <= to {
-			all = append(all, shade{from, to - from + 1})
+// Levels are the days of a heat map with 1 to 9 calls, 10 to 99, 100 to 999, or more: a
+// path for each, as thick as the row is tall, so that each day is a box. Level 0 is empty.
+func (r heatRow) Levels() (levels [5]string) {
+	for i, calls := range r.values {
+		if calls > 0 {
+			digits := len(strconv.FormatUint(calls, 10))
+			levels[min(digits, len(levels)-1)] += fmt.Sprintf("M%d 5h1", i)
 		}
 	}
-	return all
+	return levels
 }
 
 func sum(values []uint64) (n uint64) {
@@ -178,29 +280,4 @@ func sum(values []uint64) (n uint64) {
 		n += v
 	}
 	return n
-}
-
-// Path is a line through the middle of every day from one day, or the first, to before
-// another.
-func (c chart) Path(values []uint64, from, to int) string {
-	var b strings.Builder
-	letter := 'M'
-	top := float64(c.Top())
-	for i := max(from, 0); i < to; i++ {
-		fmt.Fprintf(&b, "%c%.3g %.3g", letter, float64(i)+0.5, 100-100*float64(values[i])/top)
-		letter = 'L'
-	}
-	return b.String()
-}
-
-// Levels are the days of a heat map with 1 to 9 calls, 10 to 99, 100 to 999, or more: a
-// path for each, as thick as the row is tall, so that each day is a box. Level 0 is empty.
-func (c chart) Levels() (levels [5]string) {
-	for i, calls := range c.Values {
-		if calls > 0 {
-			digits := len(strconv.FormatUint(calls, 10))
-			levels[min(digits, len(levels)-1)] += fmt.Sprintf("M%d 5h1", i)
-		}
-	}
-	return levels
 }

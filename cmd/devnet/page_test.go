@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"fmt"
 	"io"
 	"net/http"
@@ -127,14 +128,11 @@ func clickThrough(t *testing.T, tab *browser.Page, s swap.Swap, amount, until st
 		{"to-chain", s.Dst.String()},
 		{"to-token", s.DstToken.Symbol},
 	} {
-		script := fmt.Sprintf(`{
-			const select = document.getElementById(%q);
-			select.value = %q;
-			for (const name of ['input', 'change']) select.dispatchEvent(new Event(name, { bubbles: true }));
-		} 1`, choice.id, choice.value)
-		if _, err := chromedp.Run(ctx, chromedp.Evaluate[int](script)); err != nil {
+		chosen, err := inPage(ctx, fmt.Sprintf("choose(%q, %q)", choice.id, choice.value))
+		if err != nil {
 			t.Fatal(err)
 		}
+		equal(t, choice.id, chosen, choice.value)
 	}
 	do(
 		chromedp.SendKeys(chromedp.CSS("#amount"), amount),
@@ -146,14 +144,7 @@ func clickThrough(t *testing.T, tab *browser.Page, s swap.Swap, amount, until st
 		do(chromedp.Click(chromedp.CSS("#consent")))
 	}
 	do(chromedp.Click(chromedp.CSS("#send-button")))
-	said, err := chromedp.Run(ctx, chromedp.Evaluate[string](fmt.Sprintf(`(async () => {
-		for (;;) {
-			const alert = document.querySelector('[role=alert]').innerText;
-			if (alert) return 'ALERT ' + alert;
-			if ((document.getElementById('card').innerText + location.hash).includes(%q)) return location.hash;
-			await new Promise((done) => setTimeout(done, 50));
-		}
-	})()`, until), chromedp.EvalAwaitPromise))
+	said, err := inPage(ctx, fmt.Sprintf("outcome(%q)", until))
 	if err != nil || strings.HasPrefix(said, "ALERT") {
 		t.Fatalf("%v, and the page says: %s", err, said)
 	}
@@ -161,13 +152,18 @@ func clickThrough(t *testing.T, tab *browser.Page, s swap.Swap, amount, until st
 	return common.HexToHash(hash)
 }
 
+//go:embed testdata/page.js
+var pageScripts string
+
+// inPage calls a function of testdata/page.js in the page.
+func inPage(ctx context.Context, call string) (string, error) {
+	script := pageScripts + "quotegate." + call
+	return chromedp.Run(ctx, chromedp.Evaluate[string](script, chromedp.EvalAwaitPromise))
+}
+
 // pageSnippets are those that the page for developers shows, of a token and of a coin.
 func pageSnippets(t *testing.T, tab *browser.Page, page string, recipient common.Address) (all []snippet) {
 	t.Helper()
-	const printed = `(async () => {
-		while (!document.getElementById('snippet-%[1]s')) await new Promise((done) => setTimeout(done, 20));
-		return document.getElementById('snippet-%[1]s').textContent;
-	})()`
 	for _, of := range []struct{ name, from, to, amount string }{
 		{"client", "USDC@1", "USDC@369", "100"},
 		{"viem", "USDC@1", "USDC@369", "100"},
@@ -178,8 +174,7 @@ func pageSnippets(t *testing.T, tab *browser.Page, page string, recipient common
 		if err := chromedp.Do(tab.Context(), chromedp.Navigate(address)); err != nil {
 			t.Fatal(err)
 		}
-		script := chromedp.Evaluate[string](fmt.Sprintf(printed, of.name), chromedp.EvalAwaitPromise)
-		source, err := chromedp.Run(tab.Context(), script)
+		source, err := inPage(tab.Context(), fmt.Sprintf("snippet(%q)", of.name))
 		if err != nil {
 			t.Fatal(err)
 		}

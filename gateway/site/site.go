@@ -35,11 +35,15 @@ type document struct {
 }
 
 var (
-	swapPage = document{"swap/page.html", []string{"common/page.css"}, []string{
-		"common/page.js", "common/amount.js", "common/listing.js", "swap/form.js", "swap/pin.js", "swap/quote.js",
-		"swap/wallet.js", "swap/send.js", "swap/journey.js", "swap/receipt.js", "swap/start.js",
+	swapPage = document{"swap/page.html", []string{
+		"common/page.css", "swap/form.css", "swap/quote.css", "swap/status.css", "common/media.css",
+	}, []string{
+		"common/page.js", "common/amount.js", "common/checksum.js", "common/listing.js", "swap/form.js", "swap/pin.js",
+		"swap/quote.js", "swap/wallet.js", "swap/send.js", "swap/journey.js", "swap/receipt.js", "swap/start.js",
 	}}
-	developersPage = document{"developers/page.html", []string{"common/page.css", "developers/page.css"}, []string{
+	developersPage = document{"developers/page.html", []string{
+		"common/page.css", "developers/page.css", "common/media.css",
+	}, []string{
 		"common/page.js", "common/amount.js", "common/listing.js",
 		"developers/code.js", "developers/move.js", "developers/versions.js",
 	}}
@@ -81,9 +85,9 @@ func (doc document) handler(d *chain.Deployment, versions []string) version.Hand
 
 // render gives the page and the policy that lets the browser run this page's script and style and no others.
 func (doc document) render(d *chain.Deployment, versions []string) (body []byte, policy string) {
-	style := join(doc.styles)
-	script := join(doc.scripts)
-	first := read("common/first.js")
+	style := compact(join(doc.styles))
+	script := withoutComments(join(doc.scripts))
+	first := withoutComments(read("common/first.js"))
 	policy = strings.Join([]string{
 		"default-src 'none'",
 		"script-src 'self' " + static.PolicyHash(first) + " " + static.PolicyHash(script), // 'self' for /v3/client/
@@ -98,7 +102,8 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 	text := join([]string{"common/brand.html", "common/marks.html", doc.html})
 	var b bytes.Buffer
 	err := template.Must(page.Parse(text)).Execute(&b, map[string]any{
-		"Operator": d.Name, "Contact": d.Contact, "Reference": d.IsReference(),
+		"Developers": doc.html == developersPage.html,
+		"Operator":   d.Name, "Contact": d.Contact, "Reference": d.IsReference(),
 		"Web": strings.HasPrefix(d.Contact, "https://"), "Mail": mailAddress.MatchString(d.Contact),
 		"Style": template.CSS(style), "NoScript": template.CSS(noScript),
 		"First": template.JS(first), "Script": template.JS(script),
@@ -112,8 +117,19 @@ func (doc document) render(d *chain.Deployment, versions []string) (body []byte,
 
 var mailAddress = regexp.MustCompile(`^[^\s@/:?&"'<>]+@[^\s@/:?&"'<>]+$`)
 
+// withoutComments takes comments and indentation out of a script: an eighth of the page. No literal of the scripts goes
+// over several lines, and none has a comment in it that ends a line.
+func withoutComments(script string) string { return notForBrowsers.ReplaceAllString(script, "") }
+
+var notForBrowsers = regexp.MustCompile("(?m)^[ \t]*//.*\n|^[ \t]+|[ \t]+// [^'\"`\n]*$")
+
+// compact takes comments and spaces that mean nothing out of a style sheet, whose strings have none of these signs.
+func compact(style string) string { return meaningless.ReplaceAllString(style, "$1$2") }
+
+var meaningless = regexp.MustCompile(`(?s)/\*.*?\*/|\s*([{};,>])\s*|(:) `)
+
 // noScript hides what does nothing without scripts.
-const noScript = ".js{display:none!important}main{min-height:0}"
+const noScript = ".js{display:none!important}"
 
 func join(names []string) string {
 	var b strings.Builder
@@ -133,22 +149,23 @@ func read(name string) string {
 
 // listing is what the page can swap, in few bytes: rows without names, and pairs that name tokens by their place.
 type listing struct {
-	Deployment string                 `json:"deployment"`
-	Versions   []string               `json:"versions"`
-	Chains     map[chain.ID]string    `json:"chains"`
-	Networks   map[chain.ID]string    `json:"networks"`            // of the privacy pools
-	Coins      map[chain.ID][2]string `json:"coins"`               // by network: symbol and name, if not Ether
-	Explorers  map[chain.ID]string    `json:"explorers,omitempty"` // by network
-	Tokens     [][5]any               `json:"tokens"`              // routing ID, symbol, decimals, least, most
-	Pairs      [][4]json.Number       `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
-	ShieldBPS  uint16                 `json:"shieldBps"`           // what RAILGUN takes
+	Deployment string              `json:"deployment"`
+	Contact    string              `json:"contact,omitempty"`
+	Versions   []string            `json:"versions"`
+	Chains     map[chain.ID]string `json:"chains"`
+	Networks   map[chain.ID]string `json:"networks"`            // of the privacy pools
+	Coins      map[chain.ID]string `json:"coins"`               // by network, if not ETH
+	Explorers  map[chain.ID]string `json:"explorers,omitempty"` // by network
+	Tokens     [][5]any            `json:"tokens"`              // routing ID, symbol, decimals, least, most
+	Pairs      [][4]json.Number    `json:"pairs"`               // from, to, protocol fee in percent, seconds or 0
+	ShieldBPS  uint16              `json:"shieldBps"`           // what RAILGUN takes
 }
 
 func listingOf(d *chain.Deployment, versions []string) listing {
 	l := listing{
-		Deployment: d.Name, Versions: versions,
+		Deployment: d.Name, Contact: d.Contact, Versions: versions,
 		Chains: map[chain.ID]string{}, Networks: map[chain.ID]string{},
-		Coins: map[chain.ID][2]string{}, Explorers: map[chain.ID]string{},
+		Coins: map[chain.ID]string{}, Explorers: map[chain.ID]string{},
 		ShieldBPS: d.Railgun.ShieldBPS,
 	}
 	places := map[string]json.Number{}
@@ -170,7 +187,7 @@ func listingOf(d *chain.Deployment, versions []string) listing {
 	for _, id := range d.IDs() {
 		network, _ := chain.FindNetwork(id)
 		if network.Coin != chain.ETH {
-			l.Coins[network.ID] = [2]string{network.Coin, network.CoinName}
+			l.Coins[network.ID] = network.Coin
 		}
 		if explorer := d.Explorer(network.ID); explorer != "" {
 			l.Explorers[network.ID] = explorer

@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -55,7 +56,7 @@ func TestPage(t *testing.T) {
 		{"hostile text", own, hostileText}, {"address", own, addresses}, {"offline", own, offline},
 		{"send", own, sends}, {"never twice", own, neverTwice}, {"two tabs", own, twoTabs},
 		{"account", own, accounts}, {"wallets", own, manyWallets}, {"gas", own, leavesGas},
-		{"recipient", own, recipients}, {"clock", own, clocks},
+		{"recipient", own, recipients}, {"clock", own, clocks}, {"card", own, cards},
 		{"status", own, statuses}, {"status from a link", own, links}, {"history", own, histories},
 		{"developers", own, developers}, {"layout", own, layouts},
 		{"print and motion", own, media}, {"announcements", own, announcements},
@@ -159,12 +160,12 @@ func (w *world) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 }
 
 // pass has the gateway answer, and alters its answer. The gateway of the tests lives at noon of a certain day; the
-// browser does not.
+// browser does not. The browser keeps nothing, so that no row sees what was answered in the one before.
 func (w *world) pass(rw http.ResponseWriter, r *http.Request, alter func(string) string) {
 	record := httptest.NewRecorder()
 	w.gateway.ServeHTTP(record, r)
 	for name, values := range record.Header() {
-		if name != "Content-Length" {
+		if name != "Content-Length" && name != "Cache-Control" {
 			rw.Header()[name] = values
 		}
 	}
@@ -257,8 +258,8 @@ type row struct {
 	stays    bool   // on the page of the row before, whatever is there
 	answers  map[string]http.HandlerFunc
 	statuses []string // that the gateway tells
+	script   string   // in testdata, by its name
 	args     []any    // of the script
-	do       string   // a script
 	want     []string // see the function see in helpers.js; without "alert:" in it, there is no alert
 	never    []string
 }
@@ -279,7 +280,11 @@ func (w *world) check(t *testing.T, rows ...row) {
 			if !row.stays {
 				w.open(t, row.at)
 			}
-			got := run[string](t, w, row.do+"\nreturn see();", row.args...)
+			do := ""
+			if row.script != "" {
+				do = fmt.Sprintf("await scripts[%q](...args);\n", row.script)
+			}
+			got := run[string](t, w, do+"return see();", row.args...)
 			alerts := false
 			for _, words := range row.want {
 				alerts = alerts || strings.HasPrefix(words, "alert:")
@@ -306,13 +311,30 @@ func wantWords(t *testing.T, text string, words ...string) {
 	}
 }
 
+// helpers are the hands and eyes of a visitor, and then the scripts of the rows.
 var helpers = sync.OnceValue(func() string {
-	text, err := os.ReadFile("testdata/helpers.js")
+	files, err := filepath.Glob("testdata/*.js")
 	if err != nil {
 		panic(err)
 	}
-	return string(text)
+	var all strings.Builder
+	for _, file := range append([]string{"testdata/helpers.js"}, files...) {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			panic(err)
+		}
+		if file != "testdata/helpers.js" || all.Len() == 0 {
+			all.Write(text)
+		}
+	}
+	return all.String()
 })
+
+// play runs a script of testdata in the page, and gives what it returns.
+func play[T any](t *testing.T, w *world, script string, args ...any) T {
+	t.Helper()
+	return run[T](t, w, fmt.Sprintf("return scripts[%q](...args);", script), args...)
+}
 
 // run runs the body of an async function in the page, and gives what it returns.
 func run[T any](t *testing.T, w *world, body string, args ...any) T {
@@ -325,7 +347,7 @@ func run[T any](t *testing.T, w *world, body string, args ...any) T {
 	defer cancel()
 	// An entry of the history that the row before has left may end the wait for a navigation too early.
 	script := "(async () => { while (document.readyState !== 'complete') await new Promise((done) => setTimeout(done, 10));\n" +
-		helpers() + "if ($('form')) hasten();\nconst args = " + string(given) + ";\n" + body + "\n})()"
+		helpers() + "if ($('form')) hasten();\nconst args = " + string(given) + " ?? []" + ";\n" + body + "\n})()"
 	got, err := chromedp.Run(ctx, chromedp.Evaluate[T](script, chromedp.EvalAwaitPromise))
 	if err != nil {
 		t.Fatalf("%v\nin %s", err, body)
@@ -341,7 +363,7 @@ func (w *world) open(t *testing.T, query string) {
 		query = "?new" + query // the page before may have another hash only, and then nothing would be loaded
 	}
 	act(t, w, chromedp.Navigate(w.url+"/"+query))
-	run[bool](t, w, "return until(async () => (await navigator.locks.query()).held.length === 0);")
+	play[bool](t, w, "no lock is held")
 }
 
 func act(t *testing.T, w *world, actions ...chromedp.Action[chromedp.Void]) {

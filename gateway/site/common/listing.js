@@ -5,8 +5,7 @@ const tokens = listing.tokens.map(
 const byKey = new Map(tokens.map((token) => [token.key, token]));
 const pairs = listing.pairs.map(([from, to, fee, seconds]) => ({ from: tokens[from], to: tokens[to], fee, seconds }));
 const HUB = 369;
-const coinOf = (chain) => field(listing.coins, String(networkOf(chain)))?.[0] ?? 'ETH';
-const coinName = (chain) => field(listing.coins, String(networkOf(chain)))?.[1] ?? 'Ether';
+const coinOf = (chain) => field(listing.coins, String(networkOf(chain))) ?? 'ETH';
 
 // Reads the query of this page, or of the interface, whose amounts are in the smallest unit.
 function readQuery(query) {

@@ -107,13 +107,17 @@ async function loadPart(path, tell) {
 
 // Says what an error of the client means: a title, and sentences.
 function problemOf(error) {
-  const sentences = [];
-  if (error.retryAfter) sentences.push(`Retry in ${error.retryAfter} seconds.`);
+  const sentences = error.retryAfter ? [`Try again in ${error.retryAfter} s.`] : [];
+  const said = text(error.message, 600);
+  if (error.status === 429) {
+    const what = /^Rate limit exceeded: \d+ ([a-z]+) /.exec(said)?.[1] ?? 'requests';
+    return [`Too many ${what} from your internet connection.`, sentences];
+  }
   if (error.code === 'UNREACHABLE') sentences.push('Check your connection, or try again later. Nothing was sent.');
   else if (error.code && (error.code !== 'UNREADABLE' || error.requestId)) sentences.push(
     `Code ${text(error.code, 60)}, request ID ${text(error.requestId, 100) || 'unknown'}.`
   );
-  return [`${text(error.message, 600).replace(/\.$/, '')}.`, sentences];
+  return [`${said.replace(/\.$/, '')}.`, sentences];
 }
 
 const plural = (count, noun) => `${count} ${noun}${count === 1 ? '' : 's'}`;

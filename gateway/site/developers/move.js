@@ -17,8 +17,9 @@ const SAME = [
     'nothing, unless there is a partner or a shield note, which is new in every quote'],
 ];
 const NEW_FEES = [
-  ['', 'fee.integrator.amount', 'new: the partner’s fee, 0 without one'],
-  ['', 'fee.total.amount', 'new: both fees'],
+  ['', 'fee.chainId', 'new: where the fee is taken'],
+  ['', 'fee.integrator', 'new: the partner’s fee, 0 without one'],
+  ['', 'fee.total', 'new: both fees'],
 ];
 const UNIT = 'the unit: it was in the source token’s smallest unit, and is in the destination token’s';
 const MOVED = {
@@ -26,9 +27,11 @@ const MOVED = {
     ['fee.percentage', 'fee.protocol.percentage', 'nothing'],
     ['fee.amount', 'fee.protocol.amount', UNIT],
     ...NEW_FEES,
-    ['route.paths', 'srcToken.address', 'the two ends are srcToken.address and destToken.address'],
+    ['', 'fee.token', 'new: always destination'],
+    ['route.paths.0', 'srcToken.address', 'the same address'],
+    ['route.paths.1', 'destToken.address', 'the same address'],
     ['route.swaps.0.pool', 'to', 'nothing'],
-    ['', 'approval.spender', 'new: the ERC-20 approval is ready to send; none for a native coin'],
+    ['', 'approval', 'new: the ERC-20 approval is ready to send; none for a native coin'],
     ['', 'route.type', 'new: DIRECT, or CCTP_INBOUND where to is the issuer’s contract']],
   v3legacy: [...SAME,
     ['fee.percentage', 'fee.protocol.percentage', 'nothing'],
@@ -37,25 +40,11 @@ const MOVED = {
     ...NEW_FEES,
     ['approval.spender', 'approval.spender', 'nothing']],
 };
-
-// Asks this gateway. It never throws.
-async function ask(path, headers = {}) {
-  try {
-    const signal = AbortSignal.timeout(15_000);
-    const res = await fetch(path, { headers, cache: 'no-cache', redirect: 'error', signal });
-    const raw = await res.text();
-    let body;
-    try {
-      body = raw.length < 500_000 ? JSON.parse(raw) : undefined;
-    } catch { /* body stays undefined */ }
-    return { status: res.status, ok: res.ok && typeof body === 'object' && body !== null, headers: res.headers, body };
-  } catch {
-    return { status: 0, ok: false, headers: new Headers() };
-  }
-}
-function titleOf({ status, body }) {
-  if (status === 0) return 'The gateway does not answer.';
-  return read(body, 'error', 600) || `The gateway answered with status ${status} and an unreadable body.`;
+// What a row says of its key in a word or two, or nothing if the key is as it was.
+function noteOf([before, after, change]) {
+  if (!before) return 'new';
+  const unit = change === UNIT ? ', other unit' : '';
+  return before === after ? unit.slice(2) : `moved from ${before}${unit}`;
 }
 
 async function compareVersions() {
@@ -71,7 +60,7 @@ async function compareVersions() {
   if (!version) return refuse('This is not the path of a quote in an older version.');
   const query = url.searchParams.toString();
   const next = `/v3/swap/quote?${query}`;
-  const is = await ask(next, { 'API-Revision': 'v3' }); // on a legacy host too
+  const is = await ask(next, V3);
   if (is.status === 0) return complain(titleOf(is), [], $('move-form'));
   const elsewhere = 'Only the path and the query were used: this page contacts no other host.';
   place.replaceChildren(
@@ -80,7 +69,8 @@ async function compareVersions() {
     list(adviceOn(version, url.searchParams, is)),
     is.ok ? snippet('New URL', 'the new URL', pre('The new URL', text(next, 4000)), location.origin + next) : '',
     el('h3', {}, `Response of v3: ${is.status}`),
-    pre('Response of v3', text(JSON.stringify(is.body, null, 2), 20_000) || 'nothing that can be read'),
+    is.ok ? hint(el('mark', {}, 'Marked'), ' keys are new, have moved or have another unit.') : '',
+    pre('Response of v3', is.ok ? marked(bodyOf(is), MOVED[version]) : bodyOf(is) || 'nothing that can be read'),
     is.ok ? movedTable(version, is.body) : '',
   );
   place.focus();
@@ -105,9 +95,41 @@ const table = (heads, rows) => el('table', {},
   el('thead', {}, el('tr', {}, heads.map((head) => el('th', { scope: 'col' }, head)))),
   el('tbody', {}, rows.map((cells) => el('tr', {}, cells))));
 function movedTable(version, body) {
+  const valueAt = (path) => {
+    const value = field(body, path);
+    return typeof value === 'object' ? JSON.stringify(value) : value;
+  };
   return el('div', {}, table(['Before', 'In v3', 'Change'], MOVED[version].map(([before, after, change]) => [
     el('td', {}, before ? el('code', {}, before) : 'none'),
-    el('td', {}, el('code', {}, after), el('br'), mono(field(body, after) ?? 'none', 90)),
+    el('td', {}, el('code', {}, after), el('br'), mono(valueAt(after) ?? 'none', 90)),
     el('td', {}, change),
   ])));
+}
+
+// JSON, a line for each value. Keys that changed are marked, with a comment above them. What is indented by two more is
+// inside.
+function marked(json, rows) {
+  const notes = new Map();
+  for (const row of rows) if (noteOf(row)) notes.set(row[1], noteOf(row));
+  const path = [];
+  return json.split('\n').map((line) => {
+    const [, indent, key = '', rest] = /^( *)(?:("(?:[^"\\]|\\.)*"): )?(.*)$/.exec(line);
+    const depth = indent.length / 2;
+    path.length = depth;
+    if (depth > 0) path[depth - 1] = key.slice(1, -1);
+    const note = key && notes.get(path.join('.'));
+    if (!note) return `${line}\n`;
+    return [indent, el('span', { class: 'note' }, `// ${note}`), `\n${indent}`, el('mark', {}, key), `: ${rest}\n`];
+  });
+}
+
+// Fills in what a client of an older version calls, for each that is served here.
+function showExamples({ request }) {
+  const paths = {};
+  for (const [path, version] of Object.entries(OLD)) paths[version] ??= path;
+  const served = listing.versions.filter((version) => Object.hasOwn(paths, version));
+  $('move-buttons').append(...served.map((version) => button(`Example of ${version}`, () => {
+    $('old').value = `${paths[version]}?${new URLSearchParams(request)}`;
+    compareVersions();
+  })));
 }

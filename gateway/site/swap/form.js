@@ -92,22 +92,26 @@ function showHints() {
   if (goal) words = `Two swaps, via ${there}. The second is signed there once the first arrives, so you need `
     + `${coinOf(HUB)} on ${there} for gas.`;
   $('to-hint').textContent = words;
-  const [least, most] = [from.min, from.max].map((amount) => separate(showAmount(amount, from.decimals)));
-  $('amount-hint').textContent = `${least} to ${most} ${from.symbol}`;
-  $('terms').textContent = termsOf(legs()).join(' · ');
+  const { name, fee, time, coins } = costOf(legs());
+  $('fee-name').textContent = `${name} ${fee}`;
+  $('time').textContent = time || '—';
+  $('gas').textContent = coins;
   $('flip').disabled = !flipped();
   prefill();
   showRecipientHint();
   showEstimate();
 }
-// Fee, time and network fee of all swaps that it takes.
-function termsOf(all) {
+// Fee, time and the coins for gas, of all swaps that it takes.
+function costOf(all) {
   const seconds = all.every((leg) => leg.seconds) ? all.reduce((sum, leg) => sum + leg.seconds, 0) : 0;
-  const fee = 100 - 100 * all.reduce((left, leg) => left * (1 - leg.fee / 100), 1);
-  const coins = [...new Set(all.map((leg) => coinOf(leg.from.chain)))].join(' and ');
-  const total = `${all.length > 1 ? 'Total fee' : 'Fee'} ${Number(fee.toFixed(2))} %`;
-  return [total, duration(seconds), `Network fee in ${coins}`].filter(Boolean);
+  const shield = shieldOf(all.at(-1).to);
+  const left = all.reduce((share, leg) => share * (1 - leg.fee / 100), 1 - shield / 10_000);
+  return {
+    name: all.length > 1 || shield ? 'Total fee' : 'Fee', fee: `${Number((100 - 100 * left).toFixed(2))} %`,
+    time: duration(seconds), coins: [...new Set(all.map((leg) => coinOf(leg.from.chain)))].join(' and '),
+  };
 }
+const shieldOf = ({ chain }) => (isPrivate(chain) ? listing.shieldBps : 0); // what RAILGUN takes of what arrives there
 // What arrives by the fees that the gateway lists. The client works it out, as it does for a quote.
 let estimator; // once it and the listing are loaded
 async function loadEstimator() {
@@ -120,19 +124,49 @@ async function loadEstimator() {
   };
   showEstimate();
 }
-function showEstimate() {
-  const place = $('estimate');
-  const end = goal ?? target();
-  let left = 0n;
+function readAmount() {
   try {
-    left = parseAmount($('amount').value, source());
-    for (const leg of legs()) left = estimator(leg, left);
-  } catch {
-    left = 0n; // nothing to go by yet, or too little for a second swap
+    return { amount: parseAmount($('amount').value, source()) };
+  } catch (sentence) {
+    return { sentence };
   }
-  if (isPrivate(end.chain)) left -= left * BigInt(listing.shieldBps) / 10_000n;
-  place.className = left ? 'figure' : 'figure none';
-  place.textContent = left ? `≈ ${separate(brief(showAmount(left, end.decimals)))}` : '0';
+}
+// What these swaps leave, one after the other; undefined while that is not known, or if one would get too little.
+function estimateOf(amount, all = legs()) {
+  if (!estimator || amount === undefined) return undefined;
+  try {
+    const left = all.reduce((sum, leg) => estimator(leg, sum), amount);
+    return left - left * BigInt(shieldOf(all.at(-1).to)) / 10_000n;
+  } catch {
+    return undefined;
+  }
+}
+// Shows what arrives and what it costs, and nothing where no such swap is possible. The hint says the bound then.
+function showEstimate() {
+  const [from, end] = [source(), goal ?? target()];
+  const { amount, sentence } = readAmount();
+  const left = estimateOf(amount);
+  const limits = [from.min, from.max].map((bound) => separate(showAmount(bound, from.decimals))).join(' to ');
+  let words = `${limits} ${from.symbol}`;
+  if (/^The m(in|ax)imum /.test(sentence)) words = sentence;
+  if (estimator && amount !== undefined && left === undefined) words = 'Too little for the second swap.';
+  $('amount-hint').textContent = words;
+  $('estimate').classList.toggle('none', left === undefined);
+  $('estimate').textContent = left === undefined ? '—' : `≈ ${separate(brief(showAmount(left, end.decimals)))}`;
+  $('fee').textContent = left === undefined ? '—' : roughly(inUnits(amount, from, end) - left, end);
+  fitFigure($('amount'), $('amount').value);
+  fitFigure($('estimate'), $('estimate').textContent);
+  showNext();
+}
+const inUnits = (amount, from, to) => amount * 10n ** BigInt(to.decimals) / 10n ** BigInt(from.decimals);
+// A long figure is smaller, so that all of it is seen.
+const fitFigure = (figure, words) => figure.style.setProperty('--digits', String(Math.max(words.length, 1)));
+
+// The button says what is next.
+const NEXT = { amount: 'Enter an amount', recipient: 'Enter a recipient' };
+function showNext() {
+  const [missing] = readForm().errors.map(([id]) => NEXT[id]).filter(Boolean);
+  $('ask').textContent = missing ?? 'Review swap';
 }
 
 // The connected account is the recipient, where it may be one and nothing else was entered.
@@ -158,6 +192,7 @@ function showRecipientHint() {
   const recipient = $('recipient').value.trim();
   const hidden = isPrivate(target().chain);
   $('recipient').placeholder = hidden ? '0zk…' : '0x…';
+  $('recipient').rows = hidden ? 3 : 1; // so that nothing moves when it is filled in
   $('recipient-hint').textContent = recipientHint(recipient);
   const own = small('Use my address', () => {
     $('recipient').value = account.address;
@@ -166,34 +201,32 @@ function showRecipientHint() {
     $('recipient').focus();
   });
   $('own').replaceChildren(...(account && !hidden && recipient !== account.address ? [own] : []));
+  showNext();
 }
 
 // Reads the form: a request, or errors with their fields.
 function readForm() {
   const value = (id) => $(id).value.trim();
   const [from, to, recipient] = [source(), target(), value('recipient')];
-  const errors = [];
-  let amount = 0n;
-  try {
-    amount = parseAmount(value('amount'), from);
-  } catch (sentence) {
-    errors.push(['amount', sentence]);
-  }
-  if (isPrivate(to.chain) && !/^0zk/i.test(recipient)) {
-    errors.push(['recipient', 'Enter a private address, which begins with 0zk.']);
-  }
-  if (!isPrivate(to.chain) && !isAddress(recipient)) {
-    errors.push(['recipient', 'Enter an address: 0x and 40 hexadecimal digits.']);
-  }
   const integratorId = value('integrator');
-  if (integratorId && !isAddress(integratorId) && !isHash(integratorId)) {
-    errors.push(['integrator', 'Enter the address of the partner’s wallet: 0x and 40 hexadecimal digits.']);
-  }
+  const { amount = 0n, sentence } = readAmount();
+  const wrong = { amount: sentence, recipient: wrongRecipient(recipient, to), integrator: wrongPartner(integratorId) };
+  const errors = Object.entries(wrong).filter(([, words]) => words);
   const request = {
     srcToken: from.symbol, dstToken: to.symbol, amount: String(amount), srcChain: String(from.chain),
     dstChain: String(to.chain), recipient, ...(integratorId && { integratorId }),
   };
   return { request, errors };
+}
+function wrongRecipient(recipient, { chain }) {
+  if (isPrivate(chain)) return /^0zk/i.test(recipient) ? '' : 'Enter a private address, which begins with 0zk.';
+  if (!isAddress(recipient)) return 'Enter an address: 0x and 40 hexadecimal digits.';
+  return isMistyped(recipient) ? MISTYPED : '';
+}
+function wrongPartner(partner) {
+  if (!partner || isHash(partner)) return '';
+  if (!isAddress(partner)) return 'Enter the address of the partner’s wallet: 0x and 40 hexadecimal digits.';
+  return isMistyped(partner) ? MISTYPED : '';
 }
 
 // Each quote and each sent swap is an entry of the browser's history, so that Back finds it again; nothing else is
@@ -233,7 +266,7 @@ function rememberQuote() {
 function rememberSwap({ chain, hash, swap, token, then }) {
   const place = `#swap=${hash}&${new URLSearchParams({ chain, ...(token && { token }), ...(then && { then }) })}`;
   const again = arriving || placeNow() === place;
-  if (swap && history.state?.quoted) history.replaceState({ quoted: true, sent: [chain, hash, token] }, '');
+  if (swap && history.state?.quoted) history.replaceState({ quoted: true, sent: [chain, hash, token, then] }, '');
   enter(place, null, !again);
 }
 
@@ -299,6 +332,7 @@ function changed(id) {
   else if (id === 'amount') showEstimate();
   if ($(id).hasAttribute('aria-invalid')) markField($(id), '');
   dropAnswer();
+  if (Object.hasOwn(typed, id) && isMistyped($(id).value.trim())) markField($(id), MISTYPED);
 }
 function watchForm() {
   const form = $('form');
@@ -306,7 +340,14 @@ function watchForm() {
     event.preventDefault();
     getQuote();
   });
-  form.addEventListener('input', ({ target: { id, value }, inputType, data }) => {
+  $('recipient').addEventListener('keydown', (event) => { // it has lines only to show all of an address
+    if (event.key !== 'Enter' || event.isComposing) return;
+    event.preventDefault();
+    form.requestSubmit();
+  });
+  form.addEventListener('input', ({ target, inputType, data }) => {
+    if (/[\r\n]/.test(target.value) && target.id === 'recipient') target.value = target.value.replace(/[\r\n]+/g, '');
+    const { id, value } = target;
     if (Object.hasOwn(typed, id)) {
       const byKeys = typed[id] !== undefined && KEYS.includes(inputType) && !(data?.length > 1);
       typed[id] = value === '' || byKeys ? value : undefined;

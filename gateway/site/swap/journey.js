@@ -1,7 +1,8 @@
 // A swap under way, and done. What is known of it is one object, and the card is drawn from it. Nothing here is sent.
-const MARKS = { done: '✓', now: '●', failed: '✗', later: '○' };
+const MARKS = { done: '✓', now: '●', overdue: '!', unknown: '?', failed: '✗', later: '' };
 const STEPS = ['Sent', 'Confirmed', 'Settled'];
-// Chain, hash or batch, source token, swap if it was sent from here, and what to say.
+// Chain, hash or batch, the checked swap if it was sent from here, the source token that the link names, what the
+// gateway tells, and what to say.
 let journey;
 let stopFollowing;
 let timing;
@@ -33,50 +34,136 @@ const current = (one) => journey === one && phase === 'under way';
 const isSending = () => phase === 'signing' || phase === 'under way' && !journey.hash && !journey.failed;
 
 function draw() {
-  const { chain, hash, batch, swap, reached, failed, headline, sentence, more, unclear } = journey;
-  const stateOf = (i) => {
-    if (failed && i === reached) return 'failed';
-    if (i < reached) return 'done';
-    return i === reached && !unclear ? 'now' : 'later';
-  };
-  const said = `${headline}|${sentence}`;
+  const { swap, failed, sentence, more, unclear, noSwap } = journey;
+  const overdue = isOverdue(journey);
+  const headline = overdue && !journey.silent && OVERDUE[journey.reached] || journey.headline;
+  const said = `${headline}|${sentence}|${overdue}`;
+  const place = journey.said === said ? $ : renewed;
   if (journey.said !== said) {
-    journey.said = said;
-    const below = sentence ? [el('p', { class: 'sentence' }, sentence)] : [];
+    Object.assign(journey, { said, overdue });
+    const below = sentence ? [el('p', { class: unclear ? 'sentence caution' : 'sentence' }, sentence)] : [];
     $('answer').replaceChildren(el('p', { class: 'big' }, headline), ...below);
   }
-  const steps = STEPS.map((words, i) => el('li', { class: stateOf(i) },
-    el('span', { class: 'shape', 'aria-hidden': 'true' }, MARKS[stateOf(i)]), words,
-    el('span', { class: 'unseen' }, `: ${stateOf(i)}`)));
-  put($('send'), el('ol', { class: 'steps', id: 'steps' }, steps), el('p', { class: 'hint', id: 'elapsed' }));
+  put(place('send'), noSwap ? '' : stepList(journey), el('div', { id: 'elapsed' }));
   showTime();
-  const paid = swap && [money(swap.request.amount, swap.quote.srcToken), ` on ${chainName(chain)}`];
-  put($('rest'), facts([
-    swap && [unclear ? 'Amount' : 'You paid', paid],
-    swap && ['Recipient', short(swap.request.recipient, 'the recipient', networkOf(swap.request.dstChain))],
-    hash && ['Transaction', short(hash, 'the transaction hash', chain, 'tx')],
-    batch && !hash && ['Batch', short(batch, 'the batch ID')],
-    ...more,
-  ]), unclear || failed && swap ? unclearChoice(failed) : el('p', { class: 'buttons' }, newSwapButton()));
-  document.title = failed ? `✗ Failed · ${TITLE}` : `… ${headline} · ${TITLE}`;
+  const whom = journey.contact && !overdue && ['Contact', contactLink(journey.contact)];
+  put(place('rest'), facts([...mainFacts(journey), ...more, whom]), origin(journey), nextLeg(journey),
+    unclear || failed && swap ? unclearChoice(failed) : el('p', { class: 'buttons' }, newSwapButton()));
+  document.title = `${titleMark(journey)} ${headline} · ${TITLE}`;
 }
+// A part of the card, as a new one: what is above it has changed its height, and nothing is seen to move. Whoever has
+// the focus in it keeps it.
+function renewed(id) {
+  const old = $(id);
+  const place = old.cloneNode(false);
+  const focus = document.activeElement;
+  place.append(...old.childNodes);
+  old.replaceWith(place);
+  if (place.contains(focus)) focus.focus({ preventScroll: true });
+  return place;
+}
+function titleMark(mine) {
+  if (mine.failed) return '✗';
+  if (mine.overdue) return '⚠';
+  return isOpen(mine) || mine.untold && mine.swap ? '…' : '?';
+}
+// Whether it is under way, as far as somebody can tell.
+const isOpen = ({ swap, seen, failed, unclear, untold }) => Boolean((swap || seen) && !failed && !unclear && !untold);
+function stepList(mine) {
+  const stateOf = (i) => {
+    if (i !== mine.reached) return i < mine.reached ? 'done' : 'later';
+    if (mine.failed) return 'failed';
+    if (mine.unclear) return 'unknown';
+    if (mine.overdue) return 'overdue';
+    return isOpen(mine) ? 'now' : 'later';
+  };
+  return el('ol', { class: 'steps', id: 'steps' }, STEPS.map((words, i) => el('li', { class: stateOf(i) },
+    el('span', { class: 'shape', 'aria-hidden': 'true' }, MARKS[stateOf(i)]), words,
+    el('span', { class: 'unseen' }, `: ${stateOf(i)}`))));
+}
+
+// What was paid in, to whom and as what: by the checked quote, or else by what the gateway has read.
+function orderOf(mine) {
+  const { swap, told } = mine;
+  if (swap) return { ...swap.request, token: swap.quote.srcToken };
+  return told && { ...told, token: sourceToken(mine) };
+}
+// A status names no source token. It is one of those that can become the one that arrives, by the link if that names
+// one, and by its limits: a token of other decimals would be another amount.
+function sourceToken({ chain, told, arriving, token: symbol }) {
+  const key = `${arriving?.symbol}@${told.dstChain}`;
+  const amount = BigInt(told.amount);
+  const ways = pairs.filter(({ from, to }) => networkOf(from.chain) === chain && to.key === key);
+  const all = ways.map(({ from }) => from);
+  const fits = all.filter(({ min, max }) => amount >= BigInt(min) && amount <= BigInt(max));
+  const named = fits.filter((token) => token.symbol === symbol);
+  const possible = [named, fits, all].find((some) => some.length) ?? [];
+  const [decimals, ...others] = new Set(possible.map((token) => token.decimals));
+  const symbols = [...new Set(possible.map((token) => token.symbol))];
+  return decimals === undefined || others.length ? undefined : { decimals, symbol: symbols.join(' or ') };
+}
+// Amount, recipient and both transactions stand there in every state, known or not.
+function mainFacts(mine) {
+  const { chain, hash, batch, swap, failed, unclear, noSwap } = mine;
+  const { amount, token } = orderOf(mine) ?? {};
+  const isSwap = swap || !noSwap;
+  const paid = token ? [money(amount, token), ` on ${chainName(chain)}`] : UNKNOWN;
+  const none = failed && hash ? 'None' : UNKNOWN;
+  return [
+    isSwap && [token && !unclear && !failed ? 'You paid' : 'Amount', paid],
+    isSwap && ['Recipient', recipientOf(mine)],
+    ['Transaction', hash ? short(hash, 'the transaction hash', chain, 'tx') : UNKNOWN],
+    batch && !hash && ['Batch', short(batch, 'the batch ID')],
+    ['Payout', mine.payout ?? (isOpen(mine) ? 'Not yet' : none)],
+  ];
+}
+const UNKNOWN = 'Not known';
+// Of a private note, a status has only its key.
+function recipientOf(mine) {
+  const { recipient, dstChain } = orderOf(mine) ?? {};
+  if (!recipient) return UNKNOWN;
+  if (mine.swap || mine.told.recipientType !== 2) return short(recipient, 'the recipient', networkOf(dstChain));
+  return [short(recipient, 'the key of the note'), ' (key of the private note)'];
+}
+const origin = ({ swap, told }) => (swap || !told ? ''
+  : hint('Amount and recipient as reported by the gateway: this page has no quote to compare them with.'));
+const whereTo = (mine) => (orderOf(mine) ? chainName(orderOf(mine).dstChain) : 'the other chain');
+
 const newSwapButton = (more) => button('New swap', newSwap, { id: 'new', ...more });
-// How long it has been under way, and how long such a swap usually takes where the operator states that.
+// How long it has been under way, and how long such a swap usually takes where the operator states that. From twice
+// that time on it is overdue, unless nobody can tell.
+const OVERDUE = ['Not confirmed yet', 'Not confirmed yet', 'Not arrived yet'];
+const secondsOf = ({ began }) => Math.max(0, Math.round((Date.now() - began) / 1000));
+const isOverdue = (mine) => isOpen(mine) && mine.expected > 0 && secondsOf(mine) >= 2 * mine.expected;
 function showTime() {
   const place = $('elapsed');
-  const { began, expected, failed, missing } = journey ?? {};
-  if (!place || !journey || failed || missing) return void place?.replaceChildren();
-  const seconds = Math.max(0, Math.round((Date.now() - began) / 1000));
-  const usual = duration(expected) ? `, usually ${duration(expected)}` : '';
-  const late = expected && seconds > 2 * expected
-    ? ' Taking longer than usual. The swap continues without this page: keep its link and check again later.'
-    : '';
-  place.textContent = `${lasting(seconds)} elapsed${usual}.${late}`;
+  if (!place || !isOpen(journey)) return;
+  if (isOverdue(journey) !== journey.overdue) return void draw();
+  const seconds = secondsOf(journey);
+  const usual = journey.expected > 0 ? `, usually ${lasting(journey.expected)}` : '';
+  if (!journey.overdue) return void place.replaceChildren(hint(`${lasting(seconds)} elapsed${usual}.`));
+  if (!place.firstChild) place.append(overdueNote(journey));
+  const words = `Taking longer than usual: ${lasting(seconds < 60 ? seconds : seconds - seconds % 60)}${usual}.`;
+  if ($('overdue').textContent !== words) $('overdue').textContent = words;
+}
+// What it means, what to do, and whom to ask.
+function overdueNote(mine) {
+  const here = chainName(mine.chain);
+  const means = mine.silent ? 'The gateway cannot tell how far it is.' : [
+    'Your wallet has not reported the transaction yet.',
+    `${here} has not confirmed the transaction yet. Check in your wallet whether it is pending.`,
+    `The payment is confirmed on ${here}. The payout on ${whereTo(mine)} is missing.`,
+    `The payout on ${whereTo(mine)} is not final yet.`,
+  ][mine.reached];
+  const advice = ' Do not send it again. The swap continues without this page: keep its link, and check later.';
+  return el('div', { class: 'caution' }, el('p', {}, el('strong', { id: 'overdue' })), el('p', {}, means, advice),
+    el('p', {}, 'If nothing arrives, send the transaction hash to the operator: ',
+      contactLink(mine.contact ?? listing.contact ?? listing.deployment), '.'));
 }
 function lasting(seconds) {
-  const [minutes, hours] = [Math.floor(seconds / 60), Math.floor(seconds / 3600)];
-  if (hours) return `${hours} h ${minutes % 60} min`;
-  return minutes ? `${minutes} min ${seconds % 60} s` : `${seconds} s`;
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60];
+  const parts = [hours && `${hours} h`, minutes && `${minutes} min`, !hours && seconds % 60 && `${seconds % 60} s`];
+  return parts.filter(Boolean).join(' ') || '0 s';
 }
 
 // A new swap after one of which nobody knows whether it was sent, or which failed as far as the gateway says: only on
@@ -124,7 +211,7 @@ function showUnclear(mine, { reason }) {
 }
 const BATCH = {
   DONE: 'The batch was executed, but your wallet does not say in which transaction. '
-    + 'Find its hash, then track it below.',
+    + 'Find its hash, then enter it under Track.',
   PENDING: 'Your wallet is executing the batch.',
   SILENT: 'Your wallet has accepted the batch, but does not report its progress.',
 };
@@ -132,10 +219,10 @@ function showBatch(mine, { batch, state }) {
   Object.assign(mine, { unclear: false, batch, headline: 'Sent', sentence: BATCH[state] });
   draw();
 }
-function fails(title, sentences) {
-  Object.assign(journey, { failed: true, headline: 'Failed', sentence: '' });
+function fails(title, sentences, headline = 'Failed') {
+  Object.assign(journey, { failed: true, headline, sentence: '' });
   draw();
-  complain(title, sentences);
+  complain(title, sentences, $('send-alert'));
 }
 
 // Follows a hash with the client, and keeps it in the address: reload, bookmark and Back go on.
@@ -145,6 +232,7 @@ async function followOn(mine) {
     if (!current(mine)) return false;
     if (mine.headline === 'Loading…') mine.headline = 'Status unknown';
     mine.sentence = `${words} The swap continues without this page.`;
+    mine.silent = true;
     draw();
     return true;
   };
@@ -171,6 +259,7 @@ async function followOn(mine) {
     }
     const unfollowed = error.status === 501 || error.status === 404;
     mine.headline = mine.swap ? 'Sent' : 'Status unknown';
+    mine.untold = true;
     mine.sentence = unfollowed ? unfollowedOn(chainName(mine.chain)) : title;
     draw();
   }
@@ -186,39 +275,45 @@ function outOfReach(error, mine) {
   return `No node of ${name} answers the gateway. This page retries automatically.`;
 }
 // The token that arrives: of the quote, or of the listing.
-async function arrivingToken({ swap }, found) {
-  if (swap || !found) return swap?.quote.destToken;
+async function arrivingToken({ swap, told }) {
+  if (swap || !told) return swap?.quote.destToken;
   try {
     const { tokens: listed } = await client.pairs();
-    const isIt = ({ address }) => address.toLowerCase() === found.dstToken.toLowerCase();
-    return listed.find((token) => String(token.chainId) === found.dstChain && isIt(token));
+    const isIt = ({ address }) => address.toLowerCase() === told.dstToken.toLowerCase();
+    return listed.find((token) => String(token.chainId) === told.dstChain && isIt(token));
   } catch {
     return undefined;
   }
 }
 
-// What a status says is of the right form, and about this transaction: the client has checked that.
+// What a status says is of the right form, and about this transaction: the client has checked that. With a quote it is
+// about that swap too.
 async function showStatus(mine, status) {
-  const { state, final, swap, settlement, source, swaps: several } = status;
-  const token = await arrivingToken(mine, swap);
+  const { state, final, settlement, source, swaps: several } = status;
+  mine.told = status.swap ?? mine.told;
+  const token = await arrivingToken(mine);
   if (!current(mine)) return;
   const reason = text(status.reason, 300);
   const amount = token && settlement ? inWords(settlement.arrived, token) : 'The money';
   const isLess = token && settlement && settlement.arrived !== settlement.amount;
-  if (swap) mine.where = chainName(swap.dstChain);
   if (source && !mine.swap) mine.began = timeOf(source.timestamp);
   mine.expected = status.expectedSeconds || mine.expected;
-  mine.missing = state === 'NOT_FOUND' && !mine.swap;
+  mine.silent = false;
+  mine.arriving = token;
+  mine.contact = text(status.contact, 200) || undefined;
+  mine.seen = state !== 'NOT_FOUND';
+  mine.missing = !mine.seen && !mine.swap;
+  mine.noSwap = final && state === 'NOT_A_SWAP';
   mine.reached = { NOT_FOUND: mine.missing ? 0 : 1, SETTLING: 2, SETTLED: 3 }[state] ?? 1;
-  mine.payout = settlement && payoutRow(status);
+  mine.payout = settlement && payoutOf(mine, settlement);
   mine.more = [
-    mine.payout,
     isLess && ['Paid out', [money(settlement.amount, token), ' before RAILGUN’s fee']],
-    state !== 'SETTLED' && status.contact && ['Contact', contactLink(status.contact)],
     several && ['Swaps', `${several.length} in this transaction; this is the least advanced`],
   ];
-  const [title, advice] = BAD[state] ?? [];
-  if (title && final) return void fails(title, [advice, ...(reason ? [`The chain says: ${reason}`] : [])]);
+  const [headline, title, advice] = BAD[state] ?? [];
+  if (title && final) {
+    return void fails(title, [advice, ...(reason ? [`The chain says: ${reason}`] : [])], headline);
+  }
   if (final) {
     draw();
     setPhase('done');
@@ -230,30 +325,34 @@ async function showStatus(mine, status) {
   mine.sentence = sentenceOf(mine, status, reason);
   draw();
 }
-function sentenceOf({ missing, chain, where = 'the other chain' }, { state, burn }, reason) {
+function sentenceOf(mine, { state, burn }, reason) {
   if (BAD[state]) return 'The chain reports a failure, which may still change.';
-  if (missing) return `No node of ${chainName(chain)} knows this transaction. Check the hash and the chain.`;
+  if (mine.missing) return `No node of ${chainName(mine.chain)} knows this transaction. Check the hash and the chain.`;
   if (state === 'NOT_FOUND') return 'No node has seen the transaction yet. If this lasts, check it in your wallet.';
   if (state === 'PENDING') return WAITING.sentence;
   if (state === 'SETTLED') return `The payout is not final yet. ${reason}`.trim();
   const issuer = text(burn?.reason) || text(burn?.attestationState);
   const known = [reason, issuer && `The issuer of USDC says: ${issuer}.`].filter(Boolean).join(' ');
-  return known || `Waiting for the payout on ${where}.`;
+  return known || `Waiting for the payout on ${whereTo(mine)}.`;
 }
-// What a bad end means, and what to do.
+// What a bad end is called, what it means, and what to do.
 const BAD = {
   FAILED: [
-    'The transaction failed on the chain.',
+    'Failed', 'The transaction failed on the chain.',
     'Nothing was swapped: you paid only the network fee. Get a new quote to try again.',
   ],
-  NOT_A_SWAP: ['This transaction is not a swap.', 'The gateway finds no swap in it. Check the hash and the chain.'],
+  NOT_A_SWAP: [
+    'Not a swap', 'The gateway finds no swap in this transaction.',
+    'It succeeded, but not as a swap of this service. Check the hash and the chain.',
+  ],
 };
 // The payout's transaction. The issuer of USDC may pay out in one that nobody names: then the recipient shows it.
-function payoutRow({ swap, settlement: { chainId, txHash } }) {
-  if (txHash) return ['Payout', short(txHash, 'the payout hash', chainId, 'tx')];
+function payoutOf(mine, { chainId, txHash }) {
+  if (txHash) return short(txHash, 'the payout hash', chainId, 'tx');
   const base = listing.explorers?.[chainId];
-  const link = { href: `${base}/address/${swap?.recipient}`, rel: 'noreferrer' };
-  return base && isAddress(swap?.recipient) && ['Payout', el('a', link, 'See the recipient’s account')];
+  const { recipient } = orderOf(mine) ?? {};
+  const link = { href: `${base}/address/${recipient}`, rel: 'noreferrer' };
+  return base && isAddress(recipient) ? el('span', {}, el('a', link, 'See the recipient’s account')) : UNKNOWN;
 }
 function contactLink(contact) {
   const words = text(contact, 200);

@@ -12,10 +12,16 @@ const CHECKS = {
   sendCalls: 'The batch holds these transactions and no others.',
   details: 'The details agree with the bytes.',
 };
-const ROUTES = {
-  DIRECT: 'DIRECT: you pay a pool of the service.',
-  CCTP_INBOUND: 'CCTP_INBOUND: the issuer of USDC burns it here and mints it there.',
+// What a decoded transaction says, in words. A name that is not here is shown as it is.
+const DECODED = {
+  chain: 'Chain', to: 'Contract', value: 'Coins sent along', function: 'Function', spender: 'Who may take it',
+  amount: 'Amount, in the smallest unit', dstChainId: 'Destination chain', dstToken: 'Destination token',
+  recipient: 'Recipient', recipientType: 'Kind of recipient', integratorId: 'Partner',
+  destinationDomain: 'Minted on', mintRecipient: 'Minted for', burnToken: 'Burned token',
+  destinationCaller: 'Who may have it minted', maxFee: 'Issuer’s highest fee, in the smallest unit',
+  minFinalityThreshold: 'Confirmation level', hookData: 'Message to the operator',
 };
+const KINDS = { 0: 'address', 2: 'private address' };
 let phase = 'form'; // then: asking, quote or refused, signing, under way, done
 let shown; // the quote on the card
 let turn = 0;
@@ -62,6 +68,8 @@ async function getQuote(again = false) {
   tellWaiting('Getting a quote…');
   const swap = await askFor(request, mine, again);
   if (!swap) return undefined;
+  if (goal && !estimator) await loadEstimator().catch(() => {});
+  if (mine !== turn) return undefined;
   seekWallets();
   return takeQuote(swap);
 }
@@ -83,6 +91,7 @@ async function askFor({ from, simulate, ...request }, mine, again) {
   }
 }
 function takeQuote(swap) {
+  clearCard();
   shown = swap;
   swap.payees = payeesOf(swap);
   try {
@@ -106,8 +115,11 @@ async function renewQuote(old) {
   if (amount !== old.quote.details.arrival.amount) complain('The quote has changed.', [receive], $('send-alert'));
   if (focus && document.activeElement === document.body) $(focus)?.focus({ preventScroll: true });
 }
+// Grey blocks stand where the quote will be.
 function tellWaiting(...words) {
-  $('answer').replaceChildren(hint(words));
+  const bones = (...kinds) => kinds.map((kind) => el('p', { class: `bone ${kind}`, 'aria-hidden': 'true' }));
+  $('answer').replaceChildren(hint(words), ...bones('title', 'line'));
+  $('send').replaceChildren(...bones('panel', 'line', 'line', 'line', 'panel', 'panel'));
   return true;
 }
 
@@ -142,11 +154,11 @@ async function waitAndAsk(title, seconds, mine) {
   if (mine === turn) getQuote(true);
 }
 
-function checkList(checked) {
+function checkList(checked, missing = 'Failed') {
   return el('ul', { class: 'checks' }, Object.entries(CHECKS).map(([group, sentence]) => {
     const passed = checked.includes(group);
     return el('li', { class: passed ? 'yes' : 'no' }, el('span', { 'aria-hidden': 'true' }, passed ? '✓' : '✗'),
-      el('div', {}, !passed && el('b', {}, 'Failed: '), sentence));
+      el('div', {}, !passed && el('b', {}, `${missing}: `), sentence));
   }));
 }
 
@@ -169,20 +181,92 @@ const callsOf = (swap) => (swap.unshield ? swap.wrap : swap.calls);
 function transactions(swap) {
   return el('ol', {}, callsOf(swap).map((call) => {
     const decoded = tool.decode(call.data);
-    const rows = [
-      ['chain', String(Number(call.chainId))], ['to', call.to], ['value', call.value], ['function', decoded.function],
-      ...Object.entries(decoded.arguments),
-      ...Object.entries(decoded.hook ?? {}).map(([name, value]) => [`hook ${name}`, value]),
-    ];
+    const parts = {
+      chain: call.chainId, to: call.to, value: call.value, function: decoded.function,
+      ...decoded.arguments, ...decoded.hook,
+    };
+    const rows = Object.entries(parts).map(([name, value]) =>
+      [field(DECODED, name) ?? name, mono(decodedWords(name, value), 1200)]);
     return el('li', {}, describe(decoded, swap),
-      fold('Decoded bytes', facts(rows.map(([name, value]) => [name, mono(value, 1200)]), 'small')));
+      fold('Decoded bytes', facts(rows, 'small')));
   }));
 }
+
+// A value with what it stands for, where that is known.
+function decodedWords(name, value) {
+  const meanings = {
+    chain: () => chainName(Number(value)), dstChainId: () => chainName(value),
+    destinationDomain: () => chainName(chainOfDomain(value)), recipientType: () => KINDS[value],
+    value: () => (BigInt(value) ? undefined : 'none'),
+  };
+  const meaning = field(meanings, name)?.();
+  const shown = name === 'chain' ? String(Number(value)) : value;
+  return meaning ? `${meaning} (${shown})` : value;
+}
+const chainOfDomain = (domain) =>
+  Object.keys(CCTP_DOMAINS).find((id) => String(CCTP_DOMAINS[id]) === domain) ?? `of domain ${domain}`;
+// A sentence of the client, without the names of fields.
+const plainly = (sentence, { srcToken }) => text(sentence)
+  .replace(/ \([a-z]\w*(\.\w+)*(, [a-z]\w*(\.\w+)*)*\)/g, '')
+  .replace(/\bmaxFee, (\d+)/, (all, most) => inWords(most, srcToken))
+  .replace(/\bchain (\d+)\b/g, (all, id) => chainName(id));
+
+// The way of the money: stops, and on what the hop from each to the next rests. It is checked where this page has
+// worked out the bytes again, and trusted where it is somebody's word.
+const checkedStop = (name, detail, hop) => ({ name, detail, hop, isChecked: true });
+const trustedStop = (name, detail, hop) => ({ name, detail, hop });
+function stopsOf(swap) {
+  const { request, quote: { destToken, details: { arrival } } } = swap;
+  const end = chainName(networkOf(request.dstChain));
+  const shields = isPrivate(request.dstChain);
+  const payout = shields ? 'the operator shields the payout.' : `the operator pays out on ${end}.`;
+  const { hook, arguments: given } = tool.decode(callsOf(swap).at(-1).data);
+  const stops = hook ? burnStops(swap, given, payout) : poolStops(swap, payout);
+  const note = 'this page cannot see whom the encrypted note pays.';
+  if (shields) stops.push(trustedStop(`RAILGUN on ${end}`, 'takes a fee of its own', note));
+  const arrives = `${inWords(arrival.amount, destToken)} on ${chainName(request.dstChain)}`;
+  return [...stops, { name: 'Recipient', detail: arrives }];
+}
+const paidBy = ({ request, quote }) =>
+  `${inWords(request.amount, quote.srcToken)} on ${chainName(networkOf(request.srcChain))}`;
+function poolStops(swap, payout) {
+  const { request, quote: { srcToken, to, details }, unshield } = swap;
+  const names = isPrivate(request.dstChain) ? '' : ' and names the recipient';
+  const pool = short(to, 'the pool’s address', networkOf(request.srcChain));
+  const stops = [
+    checkedStop(unshield ? 'Your calls' : 'You', paidBy(swap), `what you sign pays this pool${names}.`),
+    trustedStop('Pool', pool, 'the operator acts on what it was paid.'),
+    trustedStop('Operator', 'takes the fee', payout),
+  ];
+  if (!unshield) return stops;
+  const left = `${inWords(details.arrival.unshieldAmount, srcToken)} in RAILGUN`;
+  return [trustedStop('Private balance', left, 'your RAILGUN wallet takes it out.'), ...stops];
+}
+function burnStops(swap, { destinationDomain, mintRecipient }, payout) {
+  const { request, quote: { to } } = swap;
+  const mint = chainOfDomain(destinationDomain);
+  const receiver = `0x${mintRecipient.slice(-40)}`;
+  return [
+    checkedStop('You', paidBy(swap), 'what you sign burns it, and names receiver and recipient.'),
+    trustedStop('Issuer of USDC', short(to, 'the issuer’s address', networkOf(request.srcChain)),
+      `the issuer mints it on ${chainName(mint)} for this receiver.`),
+    trustedStop('Operator’s receiver', short(receiver, 'the receiver’s address', mint), payout),
+  ];
+}
+function route(swap) {
+  const stops = stopsOf(swap).map(({ name, detail, hop, isChecked }) => el('li', {},
+    el('b', {}, name), ' ', el('span', { class: 'hint' }, detail),
+    hop && el('p', { class: isChecked ? 'hop checked' : 'hop' },
+      el('b', {}, isChecked ? '✓ Checked: ' : 'Trusted: '), hop)));
+  return [el('h2', {}, 'Route'), el('ol', { class: 'route' }, stops)];
+}
+
+const whole = (words) => el('span', { class: 'whole' }, words); // not cut at the end of a line
 
 // What the swap costs, and of what that is made up.
 function feeRows({ request, quote }) {
   const { fee, details, destToken, srcToken } = quote;
-  const share = ({ amount, percentage }) => [money(amount, destToken), ` (${text(percentage)} %)`];
+  const share = ({ amount, percentage }) => [money(amount, destToken), ' ', whole(`(${text(percentage)} %)`)];
   const [railgun] = Array.isArray(details.arrival.deductions) ? details.arrival.deductions : [];
   const partner = request.integratorId && fee.integrator;
   const parts = [fee.protocol, partner, railgun].filter(Boolean);
@@ -247,22 +331,25 @@ function signaturesOf(swap) {
 
 function showQuote(swap) {
   const { request, quote, checked, unchecked, warnings } = swap;
+  const { amount } = quote.details.arrival;
   $('answer').replaceChildren(
     hint(`You receive on ${chainName(request.dstChain)}`),
-    el('p', { class: 'big' }, money(quote.details.arrival.amount, quote.destToken)),
-    ...warnings.map((sentence) => el('p', {}, el('b', {}, 'Warning: '), text(sentence))),
+    el('p', { class: 'big' }, money(amount, quote.destToken)),
+    ...warnings.map((sentence) => caution('Warning: ', plainly(sentence, quote))),
     el('p', { id: 'verdict' }),
   );
   showSend();
   const trust = 'This page and its checks come from the gateway itself. They find mistakes and alterations. Against a '
     + 'dishonest gateway, pin contracts that you have reviewed, and check with your own copy of /v3/client.';
+  const open = unchecked.map((sentence) => plainly(sentence, quote));
   $('rest').replaceChildren(
-    fold(`What you sign: ${plural(callsOf(swap).length, 'transaction')}`, transactions(swap),
-      hint(`Route ${field(ROUTES, quote.route.type) ?? text(quote.route.type, 40)}`)),
-    fold('Checks', checkList(checked), hint(`Checked against ${knownName()}. ${trust}`)),
-    unchecked.length ? fold('What cannot be checked', list(unchecked.map((sentence) => text(sentence)))) : '',
+    ...route(swap),
+    fold(`What you sign: ${plural(callsOf(swap).length, 'transaction')}`, transactions(swap)),
+    fold('Checks', checkList(checked, 'Does not apply'), hint(`Checked against ${knownName()}. ${trust}`)),
+    open.length ? fold('What cannot be checked', list(open)) : '',
   );
 }
+const caution = (title, words) => el('p', { class: 'caution' }, el('b', {}, title), words);
 // What the swap means in figures.
 function factsOf(swap) {
   const { request, quote } = swap;
@@ -275,28 +362,60 @@ function factsOf(swap) {
     !swap.unshield && ['Network fee', networkFee(swap)],
     duration(seconds) && ['Estimated time', duration(seconds)],
     verdict?.good && ['Simulation', el('span', { class: 'good' }, verdict.sentence)],
-    // Of two swaps, what both take together, before the first is signed.
-    goal && [`Both swaps, to ${chainName(goal.chain)}`, termsOf(legs()).slice(0, -1).join(', ')],
-    goal && ['Second swap', `needs ${coinOf(HUB)} on ${chainName(HUB)} for gas`],
   ]);
+}
+// Of two swaps, this one is signed now and the other later, by itself. What that one costs and gives is an estimate.
+function legsOf(swap) {
+  if (!goal) return [factsOf(swap)];
+  const { amount } = swap.quote.details.arrival;
+  const hub = chainName(HUB);
+  const second = pairOf(stop, goal);
+  const { fee, time } = costOf([second]);
+  const both = costOf(legs());
+  const legsInWords = el('ol', { class: 'legs' },
+    el('li', {}, el('b', {}, 'This signature'), factsOf(swap)),
+    el('li', {}, el('b', {}, `Later, on ${hub}`), facts([
+      ['You pay', ['≈ ', money(amount, stop), ` on ${hub}`]],
+      ['Total fee', fee],
+      ['Network fee', `paid in ${coinOf(HUB)}: have some on ${hub}`],
+      time && ['Estimated time', time],
+    ])));
+  if (BigInt(amount) < BigInt(stop.min)) {
+    return [legsInWords, caution('Too little for the second swap: ', `it takes ${inWords(stop.min, stop)} or more.`)];
+  }
+  const arrives = estimateOf(BigInt(amount), [second]);
+  return [legsInWords, facts([
+    arrives && [`In the end, on ${chainName(goal.chain)}`, ['≈ ', money(arrives, goal), ' (estimate)']],
+    ['Both swaps', [whole(`${both.name} ${both.fee}`), both.time && [', ', whole(both.time)]]],
+  ], 'total')];
 }
 // The checks are about what was asked for. Whether that is what the visitor means, only the visitor can say.
 function showChecked({ checked }) {
-  const passed = `Checked in your browser: ${checked.length} of ${Object.keys(CHECKS).length}`;
+  const all = Object.keys(CHECKS);
+  const passed = all.filter((group) => checked.includes(group)).length;
+  const words = passed === all.length ? `All ${passed} checks passed in your browser`
+    : `${passed} checks passed in your browser, ${all.length - passed} did not apply`;
   const open = unconfirmed(shown).map(({ what }) => what).join(' and ');
   const tick = el('span', { 'aria-hidden': 'true' }, '✓ ');
   $('verdict').className = open ? 'hint' : 'good';
-  $('verdict').replaceChildren(...(open ? [`${passed}. Confirm the ${open} below.`]
-    : [tick, passed, pinned ? `, against ${knownName()}` : '']));
+  $('verdict').replaceChildren(...(open ? [`${words}. Confirm the ${open} below.`]
+    : [tick, words, pinned ? `, against ${knownName()}` : '']));
 }
 
+// The two values stand below each other, where they are compared most easily.
+const inLines = (problem) => problem.split(/ (?=Quote: )| · (?=yours: |expected: )/).map(
+  (line) => [line.replace(/^[ye]/, (letter) => letter.toUpperCase()), el('br')]);
+// What it would mean stands in the alert, once; where that is in the quote, for developers, is folded away.
 function showRefused({ problems, checked, result }) {
   setPhase('refused');
-  const why = result ? ' The gateway warns of it.' : ' At least one check failed.';
-  $('answer').append(el('p', {}, el('b', {}, 'Do not sign this quote anywhere.'), why));
   $('rest').append(fold('Checks', hint(`Checked in your browser against ${knownName()}.`), checkList(checked)));
   $('rest').firstChild.open = true;
-  const told = problems.slice(0, 50).map((problem) => text(problem, 600));
-  complain(`This quote ${result ? 'must not be signed' : 'is not what you asked for'}. It cannot be sent.`, told);
+  const told = problems.slice(0, 50).map((problem) => text(problem));
+  const path = / \(([^)]*)\)$/;
+  const meanings = [...new Set(told.map((problem) => problem.replace(path, '')))].map(inLines);
+  complain(`This quote ${result ? 'must not be signed' : 'is not what you asked for'}. It cannot be sent.`, meanings);
+  $('alert').append(el('p', {}, el('strong', {}, 'Do not sign this quote anywhere.')));
+  const fields = told.flatMap((problem) => path.exec(problem)?.[1] ?? []).map((field) => mono(field));
+  if (fields[0]) $('alert').append(fold('Fields', list(fields)));
   $('alert').focus();
 }

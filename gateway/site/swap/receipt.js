@@ -1,59 +1,60 @@
 // What is needed once a swap was sent, and what few need.
 
-// What was paid in, and what of it went to fees: what is paid out is the gross amount less all of them. The status
-// names no source token: it is that of the quote, or of the link.
-function paidIn({ swap, chain, token: symbol }, status, token) {
-  const dst = token && byKey.get(`${token.symbol}@${status.swap?.dstChain}`);
-  const src = byKey.get(swap ? `${swap.quote.srcToken.symbol}@${swap.request.srcChain}` : `${symbol}@${chain}`);
-  const amount = swap?.request.amount ?? status.swap?.amount;
-  if (!src || !amount) return {};
-  const gross = dst && BigInt(amount) * 10n ** BigInt(dst.decimals) / 10n ** BigInt(src.decimals);
-  const fees = dst && gross - BigInt(status.settlement.amount);
-  return { sent: [money(amount, src), ` on ${chainName(chain)}`], fees, gross };
+// What of it went to fees: what is paid out is the gross amount less all of them.
+function feesOf(mine, { settlement }, token) {
+  const { amount, token: paid } = orderOf(mine) ?? {};
+  if (!paid || !token) return '';
+  const gross = BigInt(amount) * 10n ** BigInt(token.decimals) / 10n ** BigInt(paid.decimals);
+  const fees = gross - BigInt(settlement.amount);
+  return gross > 0n && fees >= 0n && [money(fees, token), ` (${Number(fees * 1000000n / gross) / 10000} %)`];
 }
 
 function showDone(mine, status, amount, token) {
-  const { swap, chain, hash } = mine;
   const { settlement } = status;
-  const there = mine.where ?? 'the other chain';
   const show = (time) => new Date(time).toISOString().slice(0, 19).replace('T', ' ') + ' UTC';
   const [began, ended] = [timeOf(status.source.timestamp), timeOf(settlement.timestamp)];
-  const { sent, fees, gross } = paidIn(mine, status, token);
+  const fees = feesOf(mine, status, token);
   const isLess = token && settlement.arrived !== settlement.amount;
-  const whom = swap ? short(swap.request.recipient, 'the recipient', networkOf(swap.request.dstChain))
-    : short(status.swap?.recipient, 'the recipient');
-  const rate = gross > 0n && fees >= 0n && ` (${Number(fees * 1000000n / gross) / 10000} %)`;
-  const link = [
-    el('a', { href: location.href }, 'This receipt'), el('span', { class: 'paper mono' }, location.href), ' ',
-    copyButton('the link', () => location.href),
-  ];
+  const link = el('span', { class: 'short' }, el('a', { href: location.href }, 'This page'),
+    el('span', { class: 'paper mono' }, location.href), ' ', copyButton('the link', () => location.href));
+  const next = goOn(mine, settlement.arrived);
   $('answer').replaceChildren(
-    el('p', { class: 'big' }, `${amount} arrived on ${there}`),
-    el('p', { class: 'good' }, el('span', { 'aria-hidden': 'true' }, '✓ '), 'Complete'),
+    el('p', { class: 'seal', 'aria-hidden': 'true' }),
+    el('p', { class: 'big' }, `${amount} arrived on ${whereTo(mine)}`),
+    el('p', { class: 'good' }, next ? 'Complete: swap 1 of 2' : 'Complete'),
   );
-  put($('send'));
-  put($('rest'),
+  put(renewed('send'));
+  put(renewed('rest'),
     facts([
-      sent && ['You paid', sent],
-      ['Recipient', whom],
-      rate && ['Total fee', [money(fees, token), rate]],
+      ...mainFacts(mine),
+      fees && ['Total fee', fees],
       isLess && ['Paid out', money(settlement.amount, token)],
       isLess && ['Arrived', [money(settlement.arrived, token), ' after RAILGUN’s fee']],
       began && ['Sent', show(began)],
       ended && ['Arrived', show(ended)],
       began && ended >= began && ['Time taken', lasting((ended - began) / 1000)],
-      ['Transaction', [short(hash, 'the transaction hash', chain, 'tx'), ` on ${chainName(chain)}`]],
-      mine.payout,
       ['Link', link],
     ]),
+    origin(mine), nextLeg(mine),
     el('p', { class: 'buttons' },
-      goOn(mine, token, settlement.arrived), newSwapButton(), ' ', button('Print receipt', () => print())),
+      next, newSwapButton(next ? {} : { class: '' }), ' ', button('Print receipt', () => print())),
   );
   document.title = `✓ ${amount} arrived · ${TITLE}`;
 }
+
 // The second of two swaps, from the hub to where the money is meant to go.
-function goOn({ then }, token, arrived) {
-  const pair = pairs.find(({ from, to }) => to.key === then && from.chain === HUB && from.symbol === token?.symbol);
+const secondOf = ({ then, arriving }) => pairs.find(({ from, to }) =>
+  to.key === then && from.chain === HUB && (!arriving || from.symbol === arriving.symbol));
+function nextLeg(mine) {
+  const pair = !mine.failed && !mine.unclear && secondOf(mine);
+  if (!pair) return '';
+  const way = `Still to do: the swap from ${chainName(HUB)} to ${chainName(pair.to.chain)}.`;
+  const when = phase === 'done' ? 'Sign it now.' : 'You sign it here once this one has arrived.';
+  return el('p', { class: 'risk', id: 'next' }, el('b', {}, 'Swap 1 of 2. '), way,
+    ` ${when} It needs ${coinOf(HUB)} on ${chainName(HUB)} for gas.`);
+}
+function goOn(mine, arrived) {
+  const pair = mine.arriving && secondOf(mine);
   if (!pair) return '';
   const goThere = () => {
     leaveSwap();
@@ -103,16 +104,16 @@ function toWrap({ quote, wrap }) {
   return [
     el('p', { class: 'risk' }, el('b', {}, 'Send this from your RAILGUN wallet.'),
       ' From a public account it would be an ordinary swap, at another fee and without privacy.'),
-    el('ol', {}, ['Copy the calls below.', how, 'Track the swap below by its transaction hash.'].map(
+    el('ol', {}, ['Copy the calls below.', how, 'Enter its transaction hash under Track.'].map(
       (step) => el('li', {}, step))),
     snippet(title, 'the calls', pre(title, bytes)),
   ];
 }
 
 // A quote that was sent is not offered a second time by itself.
-function tellSent([chain, hash, token]) {
+function tellSent([chain, hash, token, then]) {
   setPhase('done');
   $('answer').replaceChildren(el('p', {}, 'You have sent this swap.'));
-  const show = button('Show status', () => openJourney(chain, hash, token));
+  const show = button('Show status', () => openJourney(chain, hash, token, then));
   put($('rest'), el('p', { class: 'buttons' }, show, newSwapButton()));
 }

@@ -7,9 +7,9 @@ function showSend() {
   const place = $('send');
   // Some wallets open a window, which a browser allows only right after a click.
   loadSender().catch(() => {});
-  const { request, quote, expiresAt } = shown;
+  const { quote, expiresAt } = shown;
   showChecked(shown);
-  const above = [whom(shown), factsOf(shown), el('p', { class: 'risk' }, RISK), ...confirmations(shown)];
+  const above = [whom(shown), legsOf(shown), caution('Risk: ', RISK), confirmations(shown)].flat();
   if (isReference) {
     const words = el('p', { id: 'no-signing' }, 'Reference deployment: this quote cannot be signed here.');
     return place.replaceChildren(...above, words, clock(expiresAt));
@@ -27,8 +27,7 @@ function showSend() {
     showSend();
     $('wallet').focus();
   });
-  const words = `Swap ${inWords(request.amount, quote.srcToken)}`;
-  const go = button(words, () => send(shown, wallet), { id: 'send-button', class: 'wide' });
+  const go = button(sendWords(shown, wallet), () => send(shown, wallet), { id: 'send-button', class: 'wide' });
   const verdict = verdictOf(shown);
   const enable = () => {
     const open = unconfirmed(shown).length || place.querySelector('input[type=checkbox]:not(:checked)');
@@ -41,6 +40,16 @@ function showSend() {
     el('p', { class: 'hint signing', id: 'waiting' }), clock(expiresAt));
   place.onchange = enable;
   return enable();
+}
+// What the button does. The amount is cut as money cuts it, and whole above.
+function sendWords({ request, quote: { srcToken } }, wallet) {
+  const network = networkOf(request.srcChain);
+  if (account?.wallet === wallet && account.chain && account.chain !== network) {
+    return `Switch to ${chainName(network)} and swap`;
+  }
+  const whole = showAmount(request.amount, srcToken.decimals);
+  const few = brief(whole);
+  return `Swap ${separate(few)}${few === whole ? '' : '…'} ${text(srcToken.symbol, 20)}`;
 }
 // A box that says whether a key is in a set of what the visitor means.
 function tick(id, key, words, changed = () => {}) {
@@ -111,7 +120,8 @@ let asked = ''; // of the wallet
 // Says how long the quote counts. An expired one cannot be sent: it is renewed while the page is looked at.
 function clock(until) {
   const words = el('span', { 'aria-live': 'off' });
-  const line = el('p', { class: 'hint signing', id: 'valid' }, words);
+  const line = el('p', { class: 'hint signing', id: 'valid' }, words,
+    el('span', { class: 'paper' }, `Valid until ${day(until)}`));
   const mine = shown;
   const tick = () => {
     const seconds = Math.ceil((until - Date.now()) / 1000);

@@ -99,17 +99,31 @@ function withoutWallet() {
 // A button that opens a list below it. One that is open stays open when it is drawn again.
 function menu(title, inside) {
   const { open } = $('wallet-row').querySelector('details') ?? {};
-  return el('details', { class: 'menu', open }, el('summary', {}, title), el('div', {}, inside));
+  const words = el('span', { class: 'cut' }, title);
+  return el('details', { class: 'menu', open }, el('summary', {}, words), el('div', {}, inside));
 }
+// One menu of the header is open at a time. It closes with a click elsewhere, and with Escape.
 function watchMenus() {
-  const close = () => $('wallet-row').querySelector('details')?.removeAttribute('open');
-  addEventListener('click', ({ target }) => { if (!$('wallet-row').contains(target)) close(); });
-  addEventListener('keydown', ({ key }) => {
-    const summary = $('wallet-row').querySelector('details[open] summary');
-    if (key !== 'Escape' || !summary) return;
-    close();
-    summary.focus();
+  const opened = () => [...document.querySelectorAll('header details[open]')];
+  addEventListener('click', ({ target }) => {
+    for (const one of opened()) one.open = one.contains(target);
   });
+  addEventListener('keydown', ({ key }) => {
+    const one = opened().at(-1);
+    if (key !== 'Escape' || !one) return;
+    one.open = false;
+    one.querySelector('summary').focus();
+  });
+  $('follow-form').addEventListener('submit', () => {
+    if (!$('tx').hasAttribute('aria-invalid')) $('track').open = false;
+  });
+  const track = () => {
+    if (location.hash !== '#track') return;
+    $('track').open = true;
+    $('tx').focus();
+  };
+  addEventListener('hashchange', track);
+  addEventListener('load', () => setTimeout(track)); // once the browser has gone there, which takes the focus
 }
 
 // The wallet first, if the visitor wants that.
@@ -119,7 +133,9 @@ function accountRow() {
   if (account) {
     const { address, wallet, chain } = account;
     const network = chain ? chainName(chain) : '';
-    const title = [iconOf(wallet), el('span', { class: 'network' }, network), mono(brieflyOf(address))];
+    const [start, end] = brieflyOf(address).split(/(?=…)/);
+    const few = el('span', { class: 'mono' }, el('span', { class: 'far' }, start), end);
+    const title = [iconOf(wallet), el('span', { class: 'network' }, `${network} `), few];
     return menu(title, [
       el('p', {}, el('b', {}, named(wallet)), el('br'), network),
       el('p', {}, short(address, 'your address')),
@@ -129,12 +145,14 @@ function accountRow() {
   if (!wallets.size && isPhone()) return menu('Open in wallet', appLinks());
   if (!wallets.size) return el('span', { class: 'hint' }, 'No wallet detected');
   const entries = [...wallets].reverse();
-  if (entries.length === 1) return connectButton(...entries[0], `Connect ${named(entries[0][1])}`);
-  return menu('Connect wallet', entries.map(([id, wallet]) => connectButton(id, wallet, named(wallet))));
+  const [[first, only]] = entries;
+  if (entries.length === 1) return connectButton(first, only, ['Connect', more(` ${named(only)}`)]);
+  return menu(['Connect', more(' wallet')], entries.map(([id, wallet]) => connectButton(id, wallet, named(wallet))));
 }
+const more = (words) => el('span', { class: 'more' }, words); // where there is room for it
 const brieflyOf = (address) => `${address.slice(0, 6)}…${address.slice(-4)}`;
 function connectButton(id, wallet, words) {
-  return button([iconOf(wallet), words], async () => {
+  return button([iconOf(wallet), el('span', { class: 'cut' }, words)], async () => {
     chosen = id;
     try {
       calm();
@@ -214,6 +232,7 @@ async function readAccount(mine) {
   showAccount();
   prefill();
   showRecipientHint();
+  if (phase === 'quote') keepFocus(showSend); // its button names the chain to switch to
 }
 
 // What the account has comes with a quote for it: the least that can be swapped, on a pair whose recipient it can be.
@@ -260,10 +279,12 @@ function showBalance() {
     changed('amount');
     $('amount').focus();
   };
-  let offer = small('Max', useMost, { 'aria-label': `Max: the most you can send${gas ? ', less gas' : ''}` });
-  if (gas === undefined) offer = '(gas comes off it)';
-  if (most < min) offer = amount < min ? '(below the minimum)' : '(too little for gas and the minimum)';
-  return $('balance').replaceChildren('Balance ', el('span', {}, money(amount, from)), ' ', offer);
+  const has = ['Balance ', el('span', {}, money(amount, from))];
+  let lack = gas === undefined && '(gas comes off it)';
+  if (most < min) lack = amount < min ? '(below the minimum)' : '(too little for gas and the minimum)';
+  if (lack) return $('balance').replaceChildren(...has, ` ${lack}`);
+  const offer = small('Max', useMost, { 'aria-label': `Max: the most you can send${gas ? ', less gas' : ''}` });
+  return $('balance').replaceChildren(el('span', { class: 'fit' }, el('span', { class: 'cut' }, has), offer));
 }
 
 // Says what it means that a wallet did not send, and what to do: a title, and sentences.

@@ -12,6 +12,7 @@ const eth = { ...usdc, from: 'ETH@1', to: 'WETH@369', amount: '0.5' };
 const link = `?from=USDC@1&to=USDC@369&amount=100&recipient=${alice}`;
 const byQuery = `?srcToken=USDC&dstToken=USDC&amount=100000000&srcChain=1&dstChain=369&recipient=${alice}`;
 
+const scripts = {}; // of the rows, by name: each file of this folder adds its own
 const $ = (id) => document.getElementById(id);
 const realTimeout = window.realTimeout ??= setTimeout;
 const pause = (ms) => new Promise((done) => realTimeout(done, ms));
@@ -183,7 +184,8 @@ const see = () => {
     said: $('said').textContent, stored: String(stored), transactions: String(transactions().length),
     ...($('form') ? {
       status: statusText(), card: cardText(), wallet: shown('wallet-row'), form: JSON.stringify(formNow()),
-      hint: $('recipient-hint').textContent, to: $('to-hint').textContent, terms: shown('terms'),
+      hint: $('recipient-hint').textContent, limits: $('amount-hint').textContent, to: $('to-hint').textContent,
+      terms: shown('terms'),
       estimate: shown('estimate'), balance: shown('balance'), send: sendWords(),
       ticks: [...document.querySelectorAll('#send input[type=checkbox]')].map(({ id }) => id).join(' '),
       steps: [...document.querySelectorAll('#steps li')].map((item) => item.textContent).join(' '),
@@ -195,3 +197,5 @@ const see = () => {
     ([name, words]) => `${name}: ${words.trim().replaceAll(/\s*\n\s*/g, '|') || 'none'}`
   ).join('\n') + '\n';
 };
+
+scripts['no lock is held'] = () => until(async () => (await navigator.locks.query()).held.length === 0);

@@ -22,8 +22,8 @@ const pending = `{"state": "PENDING", "nextCheckSeconds": 3600}`
 
 // onItsWay is a swap that was sent a while ago, and usually takes some seconds.
 func onItsWay(since time.Duration, usually int) string {
-	sent := time.Now().Add(-since).UTC().Format(time.RFC3339)
-	return fmt.Sprintf(`{"state": "SETTLING", "nextCheckSeconds": 3600, "expectedSeconds": %d, "source": {"timestamp": %q}}`, usually, sent)
+	const status = `{"state": "SETTLING", "nextCheckSeconds": 3600, "expectedSeconds": %d, "source": {"timestamp": %q}}`
+	return fmt.Sprintf(status, usually, -since)
 }
 
 // statuses follows a swap that was sent from here through what a gateway may say of it. What is not about this swap is

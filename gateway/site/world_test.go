@@ -206,7 +206,8 @@ func (w *world) tells(statuses ...string) {
 	})
 }
 
-// complete is a status with what every status has, for the transaction that was asked about.
+// complete is a status with what every status has, for the transaction that was asked about. The time of its source may
+// be given as a duration from now.
 func complete(status string, asked url.Values) string {
 	var body map[string]any
 	if err := json.Unmarshal([]byte(status), &body); err != nil || body["state"] == nil {
@@ -240,6 +241,11 @@ func complete(status string, asked url.Values) string {
 		fill(body, map[string]any{"source": source})
 	}
 	fill(body["source"], source)
+	if given, isObject := body["source"].(map[string]any); isObject {
+		if from, err := time.ParseDuration(fmt.Sprint(given["timestamp"])); err == nil {
+			given["timestamp"] = time.Now().Add(from).UTC().Format(time.RFC3339)
+		}
+	}
 	fill(body["swap"], swap)
 	fill(body["settlement"], settlement)
 	fill(body["burn"], map[string]any{"domain": 0, "attested": false})

@@ -21,8 +21,10 @@ const hasten = () => {
   const answers = { 5_000: 3_000, 15_000: 15_000 };
   window.setTimeout = (done, wait) => realTimeout(done, answers[wait] ?? Math.min(wait, 30));
 };
-const realNow = window.realNow ??= Date.now;
-const later = (seconds) => { Date.now = () => realNow() + seconds * 1000; };
+// The clock of the page stands still until a row moves it: on a slow machine, no quote expires and no swap is late.
+const opened = window.opened ??= Date.now();
+const later = (seconds) => { Date.now = () => opened + seconds * 1000; };
+if (Date.now.name === 'now') later(0); // it is the browser's own
 // No wait ends before a minute, so that a slow machine does no harm.
 const until = async (what) => {
   for (let i = 0; i < 6000; i++) {

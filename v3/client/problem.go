@@ -92,6 +92,7 @@ var (
 	notPlain   = regexp.MustCompile(`[^ !#-~]`)
 	words      = regexp.MustCompile(`^[\w.]+$`)
 	anAddress  = regexp.MustCompile(`^0x.{40}$`)
+	inWord     = regexp.MustCompile(`^0x0{24}(.{40})$`) // an address in 32 bytes
 	wholeBytes = regexp.MustCompile(`^0x([0-9a-f]{2})*$`)
 )
 
@@ -106,6 +107,10 @@ func contrast(got, want any) (left, right, where string) {
 	a := notPlain.ReplaceAllString(lower(gotText), "\ufffd")
 	b := notPlain.ReplaceAllString(lower(wantText), "\ufffd")
 	are := func(form *regexp.Regexp) bool { return form.MatchString(a) && form.MatchString(b) }
+	if are(inWord) {
+		a = inWord.ReplaceAllString(a, "0x$1")
+		b = inWord.ReplaceAllString(b, "0x$1")
+	}
 	mark := `"`
 	if are(words) {
 		mark = ""

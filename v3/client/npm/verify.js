@@ -158,8 +158,11 @@ const MEANINGS = [
 function contrast(values) {
 	if (!values.every((value) => typeof value === 'string'))
 		return values.map((value) => show(lower(value)));
-	const both = values.map((value) => lower(value.slice(0, 4096)).replace(/[^ !#-~]/gu, '\ufffd'));
+	let both = values.map((value) => lower(value.slice(0, 4096)).replace(/[^ !#-~]/gu, '\ufffd'));
 	const are = (form) => both.every((value) => form.test(value));
+	const padded = /^0x0{24}(?=.{40}$)/;
+	if (are(padded))
+		both = both.map((value) => value.replace(padded, '0x'));
 	const first = Array.from(both.join('')).findIndex((_, i) => both[0]?.[i] !== both[1]?.[i]);
 	if (are(/^0x.{40}$/)) {
 		const shown = first > 37 ? 6 : Math.max(first + 1, 6);

@@ -65,14 +65,22 @@ func (a axis) Months() (marks []mark) {
 // span is a part of an axis.
 type span struct{ X, Width percent }
 
-// Spans are the windows of a plan that an axis shows, each at least wide enough to be seen.
+// windows are those of a plan of which an axis shows a part.
+func (a axis) windows(s *lifecycle.Schedule) (all []lifecycle.Brownout) {
+	for _, b := range s.Brownouts {
+		if b.To.After(a.From) && b.From.Before(a.To) {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
+// Spans are the windows as parts of the axis, each at least wide enough to be seen.
 func (a axis) Spans(s *lifecycle.Schedule) (all []span) {
 	const visible = 0.5
-	for _, b := range s.Brownouts {
+	for _, b := range a.windows(s) {
 		from, to := max(0, a.X(b.From)), min(100, a.X(b.To))
-		if b.To.After(a.From) && b.From.Before(a.To) {
-			all = append(all, span{from, max(visible, to-from)})
-		}
+		all = append(all, span{from, max(visible, to-from)})
 	}
 	return all
 }
@@ -179,10 +187,8 @@ func (p *picture) Legend() []layer {
 // listWindows names the windows that a picture has.
 func (a axis) listWindows(s *lifecycle.Schedule) string {
 	var days []string
-	for _, b := range s.Brownouts {
-		if b.To.After(a.From) && b.From.Before(a.To) {
-			days = append(days, humanize.DayMonth(b.From))
-		}
+	for _, b := range a.windows(s) {
+		days = append(days, humanize.DayMonth(b.From))
 	}
 	if len(days) == 0 {
 		return ""
@@ -206,7 +212,7 @@ func (p *page) stack(title string, all []series) *picture {
 			sums[i] += n
 		}
 	}
-	a := axis{p.firstDay(), p.firstDay().Add(heatDays * day)}
+	a := p.days()
 	pic := &picture{axis: a, scale: newScale(slices.Max(sums)), Title: title}
 	pic.Says = title + " from " + humanize.Date(a.From) + " to today."
 	clear(sums)
@@ -241,10 +247,11 @@ func (s series) sentence() string {
 // firstDay is the first day of a picture.
 func (p *page) firstDay() time.Time { return p.Now.UTC().Truncate(day).Add(-(heatDays - 1) * day) }
 
+// days is the axis of the days of a report.
+func (p *page) days() axis { return axis{p.firstDay(), p.firstDay().Add(heatDays * day)} }
+
 // HeatAxis is the months above a heat map.
-func (p *page) HeatAxis() []mark {
-	return axis{p.firstDay(), p.firstDay().Add(heatDays * day)}.Months()
-}
+func (p *page) HeatAxis() []mark { return p.days().Months() }
 
 // heatRow is the calls of a client, one box for each day.
 type heatRow struct {
@@ -253,10 +260,10 @@ type heatRow struct {
 }
 
 func (p *page) HeatRow(c *evidence.Client) heatRow {
-	first := p.firstDay()
-	row := heatRow{axis{first, first.Add(heatDays * day)}.Spans(p.dates(c.Version)), make([]uint64, heatDays)}
+	days := p.days()
+	row := heatRow{days.Spans(p.dates(c.Version)), make([]uint64, heatDays)}
 	for _, d := range c.Days {
-		if i := int(d.Day.Time().Sub(first) / day); i >= 0 && i < heatDays {
+		if i := int(d.Day.Time().Sub(days.From) / day); i >= 0 && i < heatDays {
 			row.values[i] = d.Calls
 		}
 	}

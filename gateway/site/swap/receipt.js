@@ -4,7 +4,7 @@
 function feesOf(mine, { settlement }, token) {
   const { amount, token: paid } = orderOf(mine) ?? {};
   if (!paid || !token) return '';
-  const gross = BigInt(amount) * 10n ** BigInt(token.decimals) / 10n ** BigInt(paid.decimals);
+  const gross = inUnits(BigInt(amount), paid, token);
   const fees = gross - BigInt(settlement.amount);
   return gross > 0n && fees >= 0n && [money(fees, token), ` (${Number(fees * 1000000n / gross) / 10000} %)`];
 }

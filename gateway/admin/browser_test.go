@@ -2,7 +2,6 @@ package admin
 
 import (
 	"bytes"
-	"context"
 	_ "embed"
 	"image/png"
 	"io"
@@ -19,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
@@ -68,7 +66,7 @@ func (w *window) as(t *testing.T, l look) {
 	if err := chromedp.Do(w.Context(), chromedp.EmulateViewport(l.width, l.height)); err != nil {
 		t.Fatal(err)
 	}
-	call(t, w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	browser.Call(t, w.Page, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Media: l.media, Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: l.scheme}},
 	})
 }
@@ -77,7 +75,7 @@ func (w *window) as(t *testing.T, l look) {
 func (w *window) print(t *testing.T) (pdf []byte) {
 	t.Helper()
 	params := cdppage.PrintToPDFParams{GenerateDocumentOutline: new(true), GenerateTaggedPDF: new(true)}
-	return call(t, w, cdppage.PrintToPDF, params).Data
+	return browser.Call(t, w.Page, cdppage.PrintToPDF, params).Data
 }
 
 func (w *window) open(t *testing.T, path string) {
@@ -269,19 +267,6 @@ func (w *window) walk(t *testing.T) {
 //go:embed testdata/clipboard.js
 var clipboardScript string
 
-// call runs a command of the browser.
-func call[P, R any](t *testing.T, w *window, method cdp.Command[P, R], params P) (result R) {
-	t.Helper()
-	err := chromedp.Do(w.Context(), chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
-		result, err = cdp.Call(ctx, tab, method, params)
-		return err
-	}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return result
-}
-
 // letter copies the letter to a client. Where that cannot work there is no button, and what the browser
 // refuses can be copied by hand.
 func (w *window) letter(t *testing.T) {
@@ -304,13 +289,13 @@ func (w *window) letter(t *testing.T) {
 		{"no clipboard", "noClipboard()", true, state{Buttons: both[1:]}},
 		{"no scripts", "", false, state{Buttons: both[1:]}},
 	} {
-		added := call(t, w, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
+		added := browser.Call(t, w.Page, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{
 			Source: "{" + clipboardScript + test.clipboard + "}",
 		})
-		call(t, w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !test.scripts})
+		browser.Call(t, w.Page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !test.scripts})
 		w.open(t, "/client?client=client+Harbour+Wallet")
-		call(t, w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
-		call(t, w, cdppage.RemoveScriptToEvaluateOnNewDocument,
+		browser.Call(t, w.Page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
+		browser.Call(t, w.Page, cdppage.RemoveScriptToEvaluateOnNewDocument,
 			cdppage.RemoveScriptToEvaluateOnNewDocumentParams(added))
 		if len(test.want.Buttons) == 2 {
 			if err := chromedp.Do(w.Context(), chromedp.Click(chromedp.CSS("button[data-letter]"))); err != nil {
@@ -380,7 +365,7 @@ func TestPicture(t *testing.T) {
 		l.live(t, slices.DeleteFunc(town(), func(c client) bool { return c.version == "v3legacy" }))
 		w := openWindow(t, l.Config.Handler)
 		w.as(t, look{"picture", "", "light", 1120, 1070})
-		call(t, w, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true})
+		browser.Call(t, w.Page, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: true})
 		w.open(t, "/")
 		shot, err := chromedp.Run(w.Context(), chromedp.CaptureScreenshot())
 		if err != nil {

@@ -13,6 +13,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/ethereum/go-ethereum/common"
 	"github.com/ethereum/go-ethereum/crypto"
+
+	"github.com/quotegate/quotegate/shared/testkit/browser"
 )
 
 const link = "?from=USDC@1&to=USDC@369&amount=100&recipient=" + alice
@@ -425,7 +427,7 @@ func offline(t *testing.T, w *world) {
 		for _, path := range []string{"/v3/client/index.js", "/v3/swap/quote"} {
 			w.answer(path, map[bool]http.HandlerFunc{true: nil, false: hangUp}[on])
 		}
-		call(t, w, network.OverrideNetworkState, network.OverrideNetworkStateParams{
+		browser.Call(t, w.page, network.OverrideNetworkState, network.OverrideNetworkStateParams{
 			Offline: !on, DownloadThroughput: -1, UploadThroughput: -1,
 		})
 	}
@@ -434,7 +436,7 @@ func offline(t *testing.T, w *world) {
 		wantWords(t, play[string](t, w, "sees while offline", args...), want...)
 	}
 	// None of the client is kept from before.
-	call(t, w, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
+	browser.Call(t, w.page, network.SetCacheDisabled, network.SetCacheDisabledParams{CacheDisabled: true})
 	w.answer("/v3/client/index.js", hangUp)
 	w.open(t, "")
 	sees(with("retries automatically", "100"), "status: The gateway does not answer. This page retries automatically.",

@@ -102,7 +102,7 @@ func media(t *testing.T, w *world) {
 			t.Errorf("a printed receipt says %q", word)
 		}
 	}
-	pdf := call(t, w, page.PrintToPDF, page.PrintToPDFParams{}).Data
+	pdf := browser.Call(t, w.page, page.PrintToPDF, page.PrintToPDFParams{}).Data
 	if pages := bytes.Count(pdf, []byte("/Type /Page\n")); pages != 1 {
 		t.Errorf("a receipt is printed on %d pages", pages)
 	}
@@ -113,10 +113,10 @@ func media(t *testing.T, w *world) {
 	emulateMedia(t, w, "", "prefers-reduced-motion", "reduce")
 	w.check(t, row{name: "no motion", stays: true, script: "animations", want: []string{"moves: false"}})
 
-	call(t, w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
+	browser.Call(t, w.page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: true})
 	act(t, w, chromedp.Navigate(w.url+"/"))
 	got := play[string](t, w, "main and what is dead")
-	call(t, w, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
+	browser.Call(t, w.page, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: false})
 	wantWords(t, got, "needs JavaScript", "/v3/openapi.yaml", "0 dead")
 }
 

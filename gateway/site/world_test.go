@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
@@ -379,17 +378,6 @@ func act(t *testing.T, w *world, actions ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// call calls the browser.
-func call[P, R any](t *testing.T, w *world, method cdp.Command[P, R], params P) R {
-	t.Helper()
-	var result R
-	act(t, w, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
-		result, err = cdp.Call(ctx, tab, method, params)
-		return err
-	}))
-	return result
-}
-
 func emulate(t *testing.T, w *world, scheme string, width, height int64, options ...chromedp.EmulateViewportOption) {
 	t.Helper()
 	act(t, w, chromedp.EmulateViewport(width, height, options...))
@@ -398,7 +386,7 @@ func emulate(t *testing.T, w *world, scheme string, width, height int64, options
 
 func emulateMedia(t *testing.T, w *world, kind string, feature, value string) {
 	t.Helper()
-	call(t, w, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+	browser.Call(t, w.page, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
 		Media: kind, Features: []*emulation.MediaFeature{{Name: feature, Value: value}},
 	})
 }

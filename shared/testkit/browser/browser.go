@@ -106,6 +106,19 @@ func find(t testing.TB) string {
 // Context is for actions of chromedp on the page.
 func (p *Page) Context() context.Context { return p.ctx }
 
+// Call calls a command of the browser for the page.
+func Call[P, R any](t testing.TB, p *Page, method cdp.Command[P, R], params P) (result R) {
+	t.Helper()
+	err := chromedp.Do(p.ctx, chromedp.Func(func(ctx context.Context, tab *chromedp.Target) (err error) {
+		result, err = cdp.Call(ctx, tab, method, params)
+		return err
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
 // Close ends the browser and gives what went wrong on the side: errors on the console, and requests to other origins.
 // The test does not fail for what it has been given here.
 func (p *Page) Close() []string {
